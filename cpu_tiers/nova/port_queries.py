@@ -9,7 +9,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 import copy
 import functools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from nova import objects
@@ -19,10 +19,8 @@ from cpu_tiers.model.port import require, split_requirement
 from cpu_tiers.model.request import GroupDraft, RequestGroup
 from cpu_tiers.nova import custom_names, steps
 from cpu_tiers.nova.notes import note, query_of
+from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
 from cpu_tiers.nova.seams import Function, seam
-
-if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
 
 
 def mark(request: ResourceRequest, suffixes: Iterable[str | None]) -> None:

@@ -1,16 +1,18 @@
 """Protocols: what cpu-tiers uses of classes of Nova, which have no types for mypy.
 
-For annotations only: no service imports the module. Nova names these attributes alike from release
-31 on; a service verifies the attributes that are not public (:mod:`cpu_tiers.nova.features`).
+Nova names these attributes alike from release 31 on; a service verifies the attributes that are
+not public (:mod:`cpu_tiers.nova.features`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nova import objects
-from requests import Response
+
+if TYPE_CHECKING:
+    from requests import Response
 
 
 class ResourceRequest(Protocol):

@@ -32,11 +32,11 @@ from cpu_tiers.nova.compute.host_report import Allocations, HostReport
 from cpu_tiers.nova.compute.report_decision import ReportDecision, StartingConsumers
 from cpu_tiers.nova.compute.start_refusal import refusals_end_process
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.protocols import NovaTree
 from cpu_tiers.placement.steps import State
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.compute.numa.numa_inventory import NodeReporter
-    from cpu_tiers.nova.protocols import NovaTree
 
 LOG = logging.getLogger(__name__)
 

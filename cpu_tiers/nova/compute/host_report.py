@@ -14,7 +14,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from nova import exception
 from nova.context import RequestContext
@@ -24,12 +24,10 @@ from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES, with_shares_named
 from cpu_tiers.model.numa import is_part
 from cpu_tiers.nova.compute.start_refusal import MoveRefused, refusals_end_process
 from cpu_tiers.nova.consumers import ComputeNode
+from cpu_tiers.nova.protocols import NovaTree, ProviderData, ResourceTracker
 from cpu_tiers.nova.seams import Function, seam
 from cpu_tiers.placement.records import Inventories, Traits, read_inventory
 from cpu_tiers.placement.steps import ProviderState, State
-
-if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import NovaTree, ProviderData, ResourceTracker
 
 LOG = logging.getLogger(__name__)
 

@@ -14,16 +14,14 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nova import exception, objects
 
 from cpu_tiers.model.port import split_requirement
 from cpu_tiers.nova import port_queries
+from cpu_tiers.nova.protocols import ReportClient
 from cpu_tiers.nova.seams import Function, seam
-
-if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import ReportClient
 
 LOG = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import functools
 import logging
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nova import exception
 from nova.context import RequestContext
@@ -19,10 +19,8 @@ from cpu_tiers.model import oversold
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.providers import Excess, Provider
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
+from cpu_tiers.nova.protocols import ReportClient
 from cpu_tiers.nova.seams import Function, seam
-
-if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import ReportClient
 
 LOG = logging.getLogger(__name__)
 

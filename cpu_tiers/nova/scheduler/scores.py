@@ -12,7 +12,7 @@ import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from nova import objects
 from nova.context import RequestContext
@@ -24,11 +24,9 @@ from cpu_tiers.nova import steps
 from cpu_tiers.nova.convert import amounts_of, extra_specs
 from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.protocols import HostState
 from cpu_tiers.nova.seams import Function, seam
 from cpu_tiers.weights import SCORINGS, Forest, make_forest
-
-if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import HostState
 
 LOG = logging.getLogger(__name__)
 

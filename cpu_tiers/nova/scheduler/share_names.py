@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import copy
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nova.context import RequestContext
 
 from cpu_tiers.model.names import by_each_name, with_shares_named
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.no_answer import NO_ANSWER
+from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
 from cpu_tiers.nova.seams import Function
-
-if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
 
 LOG = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nova import exception, objects
 from nova.virt import hardware
@@ -21,10 +21,8 @@ from cpu_tiers.nova.convert_numa import to_guest_topology
 from cpu_tiers.nova.numa.numa_fit import SEAMS as FIT
 from cpu_tiers.nova.numa.numa_fit import Requests, Ways, allocated
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.protocols import NovaTree, ResourceTracker
 from cpu_tiers.nova.seams import Function, seam
-
-if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import NovaTree, ResourceTracker
 
 ServerAllocations = Mapping[str, Mapping[str, Any]]
 """The allocations of one consumer in Nova's shape, by the uuid of the provider."""

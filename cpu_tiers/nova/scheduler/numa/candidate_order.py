@@ -12,7 +12,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nova import objects
 
@@ -21,12 +21,10 @@ from cpu_tiers.nova import steps
 from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.numa.candidate_cells import Candidate, Summaries, has_nodes, places_of
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.protocols import HostState
 from cpu_tiers.nova.scheduler.refusal import refusing
 from cpu_tiers.nova.seams import Function
 from cpu_tiers.weights.fragmentation import cost_of
-
-if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import HostState
 
 
 def _order(

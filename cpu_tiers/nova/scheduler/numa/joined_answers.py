@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nova import exception
 from nova.context import RequestContext
@@ -23,13 +23,11 @@ from cpu_tiers.model.names import PCPU, interface_of, is_trait
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.numa.candidate_cells import Candidate, NodeMappings, Summaries, with_places
+from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
 from cpu_tiers.nova.scheduler.numa.numa_groups import NumaRequest, numa_request_of
 from cpu_tiers.nova.scheduler.refusal import REASONS
 from cpu_tiers.nova.seams import Function
 from cpu_tiers.translators import ServerRequest
-
-if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
 
 LOG = logging.getLogger(__name__)
 

@@ -11,17 +11,15 @@ import functools
 import logging
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nova import exception, objects
 
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.notes import search_of
 from cpu_tiers.nova.numa.candidate_cells import Candidate, has_nodes
+from cpu_tiers.nova.protocols import ReportClient
 from cpu_tiers.nova.seams import Function, seam
-
-if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import ReportClient
 
 LOG = logging.getLogger(__name__)
 

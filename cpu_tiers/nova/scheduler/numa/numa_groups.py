@@ -14,7 +14,6 @@ import functools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import NO_NUMA_TRAIT
@@ -22,12 +21,10 @@ from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.nova import custom_names
 from cpu_tiers.nova.convert import add_group, to_group
 from cpu_tiers.nova.notes import note, query_of
+from cpu_tiers.nova.protocols import ResourceRequest
 from cpu_tiers.translators import ServerRequest, numa, shares
 from cpu_tiers.translators.cheaper_query import cheaper, root_avoided
 from cpu_tiers.translators.compose import check_group, check_traits, claimed, traits_of_root
-
-if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import ResourceRequest
 
 _EMPTY = re.compile(r"resources[A-Za-z0-9_-]*=")
 

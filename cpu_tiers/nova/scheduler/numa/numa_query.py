@@ -9,7 +9,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nova import objects
 
@@ -18,13 +18,11 @@ from cpu_tiers.model.numa import NODE_TRAIT, page_trait
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.convert import name_of
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.protocols import ResourceRequest
 from cpu_tiers.nova.scheduler.numa import numa_groups
 from cpu_tiers.nova.scheduler.refusal import existing_server, refusing, server_of
 from cpu_tiers.nova.seams import Function
 from cpu_tiers.translators import ServerRequest
-
-if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import ResourceRequest
 
 
 def traits_of_query(request_spec: objects.RequestSpec) -> tuple[frozenset[str], frozenset[str]]:

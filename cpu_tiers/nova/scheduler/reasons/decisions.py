@@ -5,7 +5,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import oslo_messaging
 from nova import objects, weights
@@ -17,11 +17,9 @@ from cpu_tiers.in_time import Beside
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.notes import search_of
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.protocols import ReportClient
 from cpu_tiers.nova.scheduler.reasons.decision import MOST_HOSTS, Decision, Round, named
 from cpu_tiers.nova.seams import Function, seam
-
-if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import ReportClient
 
 LOG = logging.getLogger(__name__)
 

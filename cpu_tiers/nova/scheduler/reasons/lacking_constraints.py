@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 from weakref import WeakKeyDictionary
 
@@ -27,12 +27,10 @@ from cpu_tiers.nova import steps
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.notes import query_of
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
 from cpu_tiers.nova.scheduler.refusal import REASONS
 from cpu_tiers.nova.seams import Function
 from cpu_tiers.translators.constraints import constraints, without
-
-if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
 
 LOG = logging.getLogger(__name__)
 
