@@ -73,8 +73,7 @@ class ServerRequest(_ServerRequest):
     def own_groups(self) -> OwnGroups:
         """The groups that the flavor states itself.
 
-        :raises InvalidInput: see :func:`~cpu_tiers.extra_specs.groups.parse_groups`. Not for a
-            server that exists.
+        :raises InvalidInput: as :func:`parse_groups`, but not for a server that exists.
         """
         if self.existing is not None:
             return read_groups(self.flavor, FaultList())
@@ -84,8 +83,7 @@ class ServerRequest(_ServerRequest):
     def guest(self) -> GuestCpus:
         """The CPUs, the NUMA nodes and the memory pages of the guest.
 
-        :raises InvalidInput: see :func:`~cpu_tiers.extra_specs.guest_cpus.guest_cpus`. Not for a
-            server that exists.
+        :raises InvalidInput: as :func:`guest_cpus`, but not for a server that exists.
         """
         if self.existing is not None:
             return self.existing

@@ -150,4 +150,3 @@ SEAMS = (
         "nova.compute.api:API._validate_numa_rebuild", "instance, image, flavor", _refuse_rebuild
     ),
 )
-"""The seams for nova-api."""

@@ -246,4 +246,3 @@ SEAMS = (
         )
     ),
 )
-"""The seams for nova-compute with the driver of cpu-tiers."""

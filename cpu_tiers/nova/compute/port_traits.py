@@ -154,4 +154,3 @@ SEAMS = (
     ),
     *port_queries.SEAMS,
 )
-"""The seams for nova-compute."""

@@ -265,7 +265,6 @@ SEAMS = (
         "self, requests, provider_mapping, numa_cells=None",
     ),
 )
-"""The seams for nova-scheduler and nova-compute."""
 
 CONSUMES = steps.consume(_consume_allocated)
-"""The seam for nova-scheduler."""
+"""The seam for nova-scheduler only."""

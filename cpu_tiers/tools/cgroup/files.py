@@ -19,6 +19,8 @@ VANISHED = (FileNotFoundError, ProcessLookupError, NotADirectoryError)
 class Files:
     """Files by their absolute path, below a root folder. The root is ``/`` except in tests.
 
+    Each method raises an :exc:`OSError` if there is no such path, or if the user may not read it.
+
     :ivar faults: the files that could not be read, in the order of the attempts.
     """
 
@@ -30,7 +32,6 @@ class Files:
     def read(self, path: str) -> str:
         """Return the content of a file.
 
-        :raises OSError: the file does not exist, or the user may not read it.
         :raises ValueError: the file is longer than ``MAX_BYTES``.
         """
         content = _read(f"{self._prefix}/{path.lstrip('/')}")
@@ -40,25 +41,16 @@ class Files:
         return content.decode("utf-8", "surrogateescape")
 
     def folders(self, path: str) -> list[str]:
-        """Return the names of the folders in a folder.
-
-        :raises OSError: the folder does not exist, or the user may not read it.
-        """
+        """Return the names of the folders in a folder."""
         folder = self._root / path.lstrip("/")
         return sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
 
     def names(self, path: str) -> list[str]:
-        """Return the names of the files and the folders in a folder, without an order.
-
-        :raises OSError: the folder does not exist, or the user may not read it.
-        """
+        """Return the names of the files and the folders in a folder, without an order."""
         return os.listdir(self._root / path.lstrip("/"))  # noqa: PTH208  # iterdir is slower
 
     def target(self, path: str) -> str:
-        """Return the path to which a symbolic link points.
-
-        :raises OSError: the link does not exist, or the user may not read it.
-        """
+        """Return the path to which a symbolic link points."""
         return str((self._root / path.lstrip("/")).readlink())
 
     @contextmanager

@@ -43,6 +43,9 @@ _THROTTLED = {1: ("throttled_time", 1e9), 2: ("throttled_usec", 1e6)}
 class Hierarchy:
     """The cgroup hierarchy with the cpu controller, which divides CPU time.
 
+    A method that takes files raises an :exc:`OSError` if the user may not read a file, and a
+    :exc:`ValueError` if a file does not contain a number.
+
     :param mount: the folder where the hierarchy is mounted.
     """
 
@@ -73,11 +76,7 @@ class Hierarchy:
         return ""
 
     def weight(self, files: Files, path: str) -> int | None:
-        """Return the weight of a cgroup, or ``None`` if the cgroup has no weight.
-
-        :raises OSError: the user may not read the file of the weight.
-        :raises ValueError: the file does not contain a number.
-        """
+        """Return the weight of a cgroup, or ``None`` if the cgroup has no weight."""
         try:
             text = files.read(f"{self.folder(path)}/{_WEIGHT_FILE[self.version]}").strip()
         except VANISHED:
@@ -87,11 +86,7 @@ class Hierarchy:
         return int(text)
 
     def quota(self, files: Files, path: str) -> tuple[int, int] | None:
-        """Return the quota of a cgroup and the period in microseconds, or ``None`` for no quota.
-
-        :raises OSError: the user may not read the file of the quota.
-        :raises ValueError: the file does not contain numbers.
-        """
+        """Return the quota of a cgroup and the period in microseconds, or ``None`` for no quota."""
         folder = self.folder(path)
         try:
             if self.version == 2:
@@ -105,20 +100,14 @@ class Hierarchy:
             return None
 
     def is_idle(self, files: Files, path: str) -> bool:
-        """Tell whether a cgroup runs only while no other thread wants to run: ``cpu.idle``.
-
-        :raises OSError: the user may not read the file.
-        """
+        """Tell whether a cgroup runs only while no other thread wants to run: ``cpu.idle``."""
         try:
             return files.read(f"{self.folder(path)}/cpu.idle").strip() == "1"
         except VANISHED:  # before Linux 5.15
             return False
 
     def is_populated(self, files: Files, path: str) -> bool:
-        """Tell whether a cgroup contains a process, also in the cgroups below.
-
-        :raises OSError: the user may not read a file.
-        """
+        """Tell whether a cgroup contains a process, also in the cgroups below."""
         folder = self.folder(path)
         if self.version == 2:
             return "populated 1" in files.read(f"{folder}/cgroup.events").splitlines()
@@ -190,13 +179,11 @@ def read_stalls(files: Files, hierarchy: Hierarchy, path: str, inner: tuple[str,
     """Return the stalls of a guest.
 
     :param inner: the paths of the cgroups of the guest that have a quota of their own.
-    :raises OSError: the user may not read a file.
-    :raises ValueError: a file does not contain a number.
+    :raises OSError, ValueError: as the methods of :class:`Hierarchy`.
     """
     throttled = sum(_throttled(files, hierarchy, each) for each in (path, *inner))
-    folder = hierarchy.folder(path)
-    pressure = read_pressure(files, f"{folder}/cpu.pressure") if hierarchy.version == 2 else None
-    return Stalls(throttled=throttled, pressure=pressure)
+    of_guest = f"{hierarchy.folder(path)}/cpu.pressure"
+    return Stalls(throttled, read_pressure(files, of_guest) if hierarchy.version == 2 else None)
 
 
 def read_pressure(files: Files, path: str) -> float | None:
@@ -204,8 +191,7 @@ def read_pressure(files: Files, path: str) -> float | None:
 
     :param path: :data:`HOST_PRESSURE`, or ``cpu.pressure`` of a cgroup.
     :return: ``None`` if the kernel does not count pressure.
-    :raises OSError: the user may not read the file.
-    :raises ValueError: the file does not contain a number.
+    :raises OSError, ValueError: as the methods of :class:`Hierarchy`.
     """
     try:
         lines = files.read(path).splitlines()

@@ -1,5 +1,8 @@
 """Find the QEMU process of each guest in /proc, and read its threads and their CPU time.
 
+A function that reads a process raises an :exc:`OSError` if the user may not read a file, or if the
+process or a thread has ended, unless its text says otherwise.
+
 Source: proc(5). libvirt starts QEMU with ``-uuid`` and the uuid of the domain. Every user may
 start a process with these arguments, therefore the program and the user of a process have to be
 the program and the user in the domain XML.
@@ -125,10 +128,7 @@ def policies(threads: Collection[Thread]) -> Mapping[str, int]:
 
 
 def threads(files: Files, pid: str) -> Iterator[Thread]:
-    """Yield the threads of a process. A thread that has ended meanwhile is left out.
-
-    :raises OSError: the user may not read a file, or the process has ended.
-    """
+    """Yield the threads of a process. A thread that has ended meanwhile is left out."""
     for number in files.folders(f"/proc/{pid}/task"):
         with suppress(*VANISHED):
             name, fields = split_stat(files.read(f"/proc/{pid}/task/{number}/stat"))
@@ -166,7 +166,6 @@ class Newcomers:
         A process with the uuid of a domain may be another program than QEMU.
 
         :param now: the time in seconds, by a clock that never goes back.
-        :raises OSError: the user may not list the processes.
         """
         pids = list(filter(str.isdigit, files.names("/proc")))
         self._first_seen = {pid: self._first_seen.get(pid, now) for pid in pids}
@@ -180,10 +179,7 @@ class Newcomers:
 
 
 def vcpu_threads(files: Files, pid: str, threads: Collection[Thread]) -> tuple[VcpuThread, ...]:
-    """Return the threads of the vCPUs of a QEMU process, by the number of the vCPU.
-
-    :raises OSError: the user may not read a file, or a thread has ended.
-    """
+    """Return the threads of the vCPUs of a QEMU process, by the number of the vCPU."""
     vcpus = []
     for thread in threads:
         if match := _VCPU_NAME.match(thread.name):
@@ -201,8 +197,6 @@ def strays(
 
     The thread of a vCPU has to be in the cgroup of the vCPU, every other thread in a cgroup of
     the guest.
-
-    :raises OSError: the user may not read a file.
     """
     found = {}
     for thread in threads:
