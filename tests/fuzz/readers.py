@@ -47,7 +47,8 @@ from cpu_tiers.tools.frame.app import main
 from cpu_tiers.tools.frame.documents import read_flavors, read_image, read_json, read_port
 from cpu_tiers.tools.frame.server_arguments import read_tiers
 from cpu_tiers.tools.host.audit import write_metrics
-from cpu_tiers.tools.host.checks import Evidence, audit, due_weight
+from cpu_tiers.tools.host.checks import audit
+from cpu_tiers.tools.host.checks.evidence import Evidence, due_weight
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement import inventories, sync

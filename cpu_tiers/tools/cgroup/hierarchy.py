@@ -86,7 +86,7 @@ class Hierarchy:
         return int(text)
 
     def quota(self, files: Files, path: str) -> tuple[int, int] | None:
-        """Return the quota of a cgroup and the period in microseconds, or ``None`` for no quota."""
+        """Return the quota of a cgroup and the period in microseconds; ``None`` for no quota."""
         folder = self.folder(path)
         try:
             if self.version == 2:

@@ -24,7 +24,8 @@ from cpu_tiers.placement.errors import PlacementMisconfigured
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.cgroup.measurement import Measurement, measure
 from cpu_tiers.tools.frame.host_arguments import host_inventories
-from cpu_tiers.tools.host.checks import Evidence, Finding, Kind, due_weight
+from cpu_tiers.tools.host.checks.evidence import Evidence, due_weight
+from cpu_tiers.tools.host.checks.finding import Finding, Kind
 from cpu_tiers.tools.placement.inventories import read_shares
 from cpu_tiers.tools.placement.session import connect
 

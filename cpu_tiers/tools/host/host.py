@@ -15,7 +15,7 @@ from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers, tier_names
 from cpu_tiers.tools.frame.terminal import ProgressLine
-from cpu_tiers.tools.host.checks import Delivery
+from cpu_tiers.tools.host.checks.delivery import Delivery
 
 COLUMNS = (
     *("name", "uuid", "flavor", "tier", "multiplier", "shares", "vcpus"),

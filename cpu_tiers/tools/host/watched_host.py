@@ -33,7 +33,7 @@ from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.cgroup.processes import Newcomers, read_cpu_times
 from cpu_tiers.tools.frame.server_arguments import tier_names
 from cpu_tiers.tools.host.audit_evidence import promised_occupancy
-from cpu_tiers.tools.host.checks import TOLERANCE, wanted_cpus
+from cpu_tiers.tools.host.checks.delivery import TOLERANCE, wanted_cpus
 
 LOG = logging.getLogger(__name__)
 

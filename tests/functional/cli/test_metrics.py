@@ -10,7 +10,8 @@ from cpu_tiers.guest.tier import Tier
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import CpuTime
 from cpu_tiers.tools.host.audit import write_metrics
-from cpu_tiers.tools.host.checks import Evidence, audit
+from cpu_tiers.tools.host.checks import audit
+from cpu_tiers.tools.host.checks.evidence import Evidence
 from tests.unit.guest.audit.hosts import cgroups, evidence, guest
 
 GOLD = Tier.parse("gold", "75", 1, where="gold")

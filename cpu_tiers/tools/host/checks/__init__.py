@@ -4,29 +4,10 @@ Pure: ``cpu-tiers host audit`` collects the evidence and prints the findings.
 """
 
 from cpu_tiers.tools.host.checks.conditions import check_conditions, check_overlaps, check_placing
-from cpu_tiers.tools.host.checks.delivery import (
-    TOLERANCE,
-    Delivery,
-    check_delivery,
-    check_load,
-    deliveries,
-    wanted_cpus,
-)
-from cpu_tiers.tools.host.checks.evidence import Evidence, due_weight
-from cpu_tiers.tools.host.checks.finding import Finding, Kind
+from cpu_tiers.tools.host.checks.delivery import check_delivery, check_load
+from cpu_tiers.tools.host.checks.evidence import Evidence
+from cpu_tiers.tools.host.checks.finding import Finding
 from cpu_tiers.tools.host.checks.weights import check_claims, check_controls, check_weights
-
-__all__ = [
-    "TOLERANCE",
-    "Delivery",
-    "Evidence",
-    "Finding",
-    "Kind",
-    "audit",
-    "deliveries",
-    "due_weight",
-    "wanted_cpus",
-]
 
 
 def audit(evidence: Evidence) -> list[Finding]:

@@ -16,7 +16,9 @@ from cpu_tiers.model.domain import (
     Version,
 )
 from cpu_tiers.model.providers import HostShares
-from cpu_tiers.tools.host.checks import Evidence, Finding, audit, due_weight
+from cpu_tiers.tools.host.checks import audit
+from cpu_tiers.tools.host.checks.evidence import Evidence, due_weight
+from cpu_tiers.tools.host.checks.finding import Finding
 
 SHARED, DEDICATED = CpuSet({0, 1}), CpuSet({2, 3})
 

@@ -2,7 +2,7 @@ import pytest
 
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import CpuTime, between
-from cpu_tiers.tools.host.checks import deliveries
+from cpu_tiers.tools.host.checks.delivery import deliveries
 from tests.unit.guest.audit.hosts import evidence, guest, summary
 
 CPU0 = CpuSet({0})

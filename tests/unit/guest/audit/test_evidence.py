@@ -4,7 +4,7 @@ import pytest
 
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
-from cpu_tiers.tools.host.checks import due_weight
+from cpu_tiers.tools.host.checks.evidence import due_weight
 from tests.unit.guest.audit.hosts import evidence
 
 

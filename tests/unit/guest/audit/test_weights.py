@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from cpu_tiers.model.domain import DEFAULT_WEIGHT, Domain, HostCgroups, Version
-from cpu_tiers.tools.host.checks import Kind, audit
+from cpu_tiers.tools.host.checks import audit
+from cpu_tiers.tools.host.checks.finding import Kind
 from tests.unit.guest.audit.hosts import SHARED, cgroups, evidence, guest, only, summary
 
 GOLD = guest("gold", 100, multiplier="100")
