@@ -37,18 +37,16 @@ class RunningDomain:
     shares: int | None
 
 
-def read_capabilities(uri: str, *, seconds: float = ANSWER_SECONDS) -> bytes:
+def read_capabilities(uri: str) -> bytes:
     """Return the capabilities XML of the host behind ``uri``.
 
     :raises LibvirtUnavailable: as :func:`ask`.
     """
-    text: str = ask(uri, lambda connection: connection.getCapabilities(), seconds=seconds)
+    text: str = ask(uri, lambda connection: connection.getCapabilities())
     return text.encode()
 
 
-def read_domains(
-    uri: str, *, uuids: Collection[str] | None = None, seconds: float = ANSWER_SECONDS
-) -> list[RunningDomain]:
+def read_domains(uri: str, *, uuids: Collection[str] | None = None) -> list[RunningDomain]:
     """Return the running domains of the host behind ``uri``.
 
     A domain is logged and left out of the result if the domain ends during the query, or if
@@ -73,20 +71,18 @@ def read_domains(
                 LOG.warning(text, printable(domain.name()), error)
         return domains
 
-    return ask(uri, read, seconds=seconds)
+    return ask(uri, read)
 
 
-def read_hostname(uri: str, *, seconds: float = ANSWER_SECONDS) -> str:
+def read_hostname(uri: str) -> str:
     """Return the name of the host behind ``uri``, which is also the name of its root provider.
 
     :raises LibvirtUnavailable: as :func:`ask`.
     """
-    return ask(uri, lambda connection: str(connection.getHostname()), seconds=seconds)
+    return ask(uri, lambda connection: str(connection.getHostname()))
 
 
-def ask(
-    uri: str, read: Callable[[Any], _Answer], *, seconds: float, write: bool = False
-) -> _Answer:
+def ask(uri: str, read: Callable[[Any], _Answer], *, write: bool = False) -> _Answer:
     """Return the result of ``read`` for a connection to libvirt.
 
     The connection is closed afterwards, unless libvirt never answers.
@@ -112,10 +108,10 @@ def ask(
     # A daemon thread: a libvirt that never answers must not keep the process from exiting.
     Thread(target=ask, name=f"libvirt at {uri}", daemon=True).start()
     try:
-        return answer.result(seconds)
+        return answer.result(ANSWER_SECONDS)
     except TimeoutError as error:
         raise LibvirtUnavailable(
-            f"libvirt at {uri} has not answered within {seconds:g} seconds"
+            f"libvirt at {uri} has not answered within {ANSWER_SECONDS:g} seconds"
         ) from error
     except libvirt.libvirtError as error:
         raise LibvirtUnavailable(f"libvirt at {uri}: {error}") from error
@@ -138,9 +134,7 @@ def load_libvirt() -> Any:
     return libvirt
 
 
-def set_weights(
-    uri: str, weights: Mapping[str, int], *, seconds: float = ANSWER_SECONDS
-) -> Mapping[str, str]:
+def set_weights(uri: str, weights: Mapping[str, int]) -> Mapping[str, str]:
     """Set the weights of guests, in the kernel and in the definition that libvirt stores.
 
     :param weights: the weights by the uuid of the domain.
@@ -158,7 +152,7 @@ def set_weights(
                 failed[uuid] = str(error)
         return failed
 
-    return ask(uri, write, seconds=seconds, write=True)
+    return ask(uri, write, write=True)
 
 
 def _set_weight(libvirt: Any, domain: Any, weight: int) -> None:

@@ -4,7 +4,6 @@ from importlib import import_module
 from types import ModuleType
 
 import nova.conf
-from oslo_config import cfg
 
 CONF = nova.conf.CONF
 
@@ -28,6 +27,6 @@ def register_group(group: str) -> None:
     register(import_module(f"cpu_tiers.conf.{group}"))
 
 
-def extends_cpu_policies(conf: cfg.ConfigOpts = CONF) -> bool:
+def extends_cpu_policies() -> bool:
     """Tell whether ``[compute] extend_cpu_policies`` is on; ``False`` before its registration."""
-    return "extend_cpu_policies" in conf.compute and conf.compute.extend_cpu_policies
+    return "extend_cpu_policies" in CONF.compute and bool(CONF.compute.extend_cpu_policies)

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.groups import OwnGroups
-from cpu_tiers.extra_specs.numa import PAGE_SIZE as PAGE_SIZE
-from cpu_tiers.extra_specs.numa import GuestNode
+from cpu_tiers.extra_specs.numa import PAGE_SIZE, GuestNode
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT, page_trait
 from cpu_tiers.model.request import RequestGroup, SameSubtree

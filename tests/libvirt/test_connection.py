@@ -8,6 +8,7 @@ from pathlib import Path
 import libvirt
 import pytest
 
+from cpu_tiers.libvirt import connection
 from cpu_tiers.libvirt.connection import (
     LibvirtUnavailable,
     read_capabilities,
@@ -62,13 +63,16 @@ def silent_uri(tmp_path: Path) -> Iterator[str]:
         yield f"qemu+unix:///system?socket={path}"
 
 
-def set_no_weights(uri: str, *, seconds: float) -> object:
-    return set_weights(uri, {}, seconds=seconds)
+def set_no_weights(uri: str) -> object:
+    return set_weights(uri, {})
 
 
 @pytest.mark.parametrize("read", [read_capabilities, read_domains, read_hostname, set_no_weights])
-def test_the_wait_for_an_answer_is_bounded(read: Callable[..., object], silent_uri: str) -> None:
+def test_the_wait_for_an_answer_is_bounded(
+    read: Callable[[str], object], silent_uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "ANSWER_SECONDS", 0.5)
     start = time.monotonic()
     with pytest.raises(LibvirtUnavailable, match=r"has not answered within 0\.5 seconds"):
-        read(silent_uri, seconds=0.5)
+        read(silent_uri)
     assert time.monotonic() - start < 10

@@ -117,7 +117,7 @@ class PlacementClient:
             raise UnknownNames(
                 f"this Placement does not know {', '.join(unknown)}; a name without CUSTOM_"
                 " comes with its os-resource-classes or os-traits: upgrade them there",
-                names=unknown,
+                names=tuple(unknown),
             )
         return absent_classes, absent_traits
 
