@@ -9,7 +9,7 @@ import dis
 import inspect
 import logging
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pkgutil import resolve_name
@@ -112,16 +112,13 @@ class Feature:
 
         :raises ConfigFileValueError: an option is malformed.
         """
-        if self.option:
-            group, _, key = self.option.partition(".")
+        group, _, key = self.option.partition(".")
+        if group:
             options.register_group(group)
-            if not conf[group][key]:
-                return False
-        if not self.condition(conf):
-            return False
-        for group in self.groups:
-            options.register_group(group)
-        return True
+        is_on = (not group or bool(conf[group][key])) and self.condition(conf)
+        for further in self.groups if is_on else ():
+            options.register_group(further)
+        return is_on
 
     @property
     def switched_on_by(self) -> str:
@@ -188,10 +185,11 @@ class Service:
         needed = []
         for feature, refusal in refusals.items():
             if feature.is_needed(CONF):
-                switch = _plain(feature.switched_on_by)
+                switch = re.sub(r" \(:doc:`\w+`\)|``", "", feature.switched_on_by)  # no markup
+                others = ", ".join(each.name for each in fitting) or "of Nova alone"
                 needed.append(
                     f"{refusal}. The feature {feature.name} needs it ({switch})."
-                    f" Without the feature, {self.name} has the features {_names(fitting)}"
+                    f" Without the feature, {self.name} has the features {others}"
                 )
             else:
                 LOG.error(
@@ -212,15 +210,6 @@ def _assigned(constructor: Any) -> frozenset[str]:
         return frozenset()
     instructions = dis.get_instructions(code)
     return frozenset(each.argval for each in instructions if each.opname == "STORE_ATTR")
-
-
-def _names(features: Iterable[Feature]) -> str:
-    return ", ".join(feature.name for feature in features) or "of Nova alone"
-
-
-def _plain(text: str) -> str:
-    """Return a text of the documentation without its markup."""
-    return re.sub(r" \(:doc:`\w+`\)|``", "", text)
 
 
 CPU_POLICIES = Feature(
