@@ -1,25 +1,9 @@
-"""Choose CPUs and memory pages of a host cell for a guest cell.
+"""Choose CPUs and memory pages of a host cell for a guest cell, by the rules of Nova.
 
-A core is *whole* while all its CPUs are dedicated and free. The thread policy decides which CPUs
-the vCPUs may have:
-
-``isolate``
-    Each vCPU gets a whole core, and so do isolated emulator threads. All CPUs of the cores are
-    taken. Placement counts one PCPU for each core, so a core with a second CPU for guests is
-    allowed only on hosts where the same CPUs are shared and dedicated.
-``require``
-    The vCPUs get two or more CPUs of each core. A vCPU that is left over gets a CPU of a core
-    with two free CPUs.
-``prefer``, or no thread policy
-    As with ``require``, but a vCPU that is left over may be on any core. If this is
-    impossible, the vCPUs get any free CPUs.
-
-The best choice breaks the fewest whole cores. Among equal choices the lowest CPUs win. Isolated
-emulator threads get any remaining CPU, except with ``isolate``.
-
-The memory of a guest with a page size or with dedicated CPUs is never overcommitted. Any other
-guest may have as much memory as the host cell has, whether other guests use this memory or not.
-The rules are Nova's.
+``docs/reference/pinning.rst`` has the rules of each thread policy and of memory. A core is *whole*
+while all its CPUs are dedicated and free. The best choice breaks the fewest whole cores; among
+equal choices the lowest CPUs win. Isolated emulator threads get any remaining CPU, except with
+``isolate``.
 """
 
 from __future__ import annotations

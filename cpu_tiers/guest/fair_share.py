@@ -1,18 +1,9 @@
-"""The entitlement: how much CPU each guest of a host gets while all vCPUs want to run.
+"""The fair share: what each guest gets if all vCPUs want to run, and the kernel moves them well.
 
-The weight of a guest is divided evenly over its vCPUs, and each vCPU competes with its part. A
-vCPU runs on the host CPUs of its CPU set, on one CPU at a time. The entitlement has two figures.
-The *floor* is what a guest gets wherever the kernel has put the vCPUs. The *fair share* is what
-the guest gets if the kernel moves the vCPUs well: the weighted max-min fair division of the host
-CPUs, in which a vCPU could get more only if a vCPU with less CPU per weight got less. Only a
-single division has this property. All computations use fractions, without rounding. Pure.
-
-The kernel divides the weight of a cgroup over the CPUs in proportion to the load of the cgroup on
-each CPU (https://docs.kernel.org/scheduler/sched-design-CFS.html). All vCPUs of a guest are an
-equal load, with or without pinning, and with or without interruptions by other threads: libvirt
-gives each vCPU a cgroup of the default weight below the cgroup of the guest. Therefore a pinned
-vCPU of a mixed guest uses up its part of the weight while it wants to run, although no other
-vCPU competes for its CPU.
+It is the weighted max-min fair division of the host CPUs: a vCPU could get more only if a vCPU
+with less CPU per weight got less. Only a single division has this property. All vCPUs of a guest
+have an equal part of its weight, with or without pinning (``docs/reference/entitlement.rst``). All
+computations use fractions, without rounding. Pure.
 """
 
 from collections import Counter, defaultdict

@@ -1,10 +1,6 @@
-"""The floor: the CPU that a thread gets wherever the kernel has put the threads.
+"""The floor: the CPU that a thread gets wherever the kernel has put the threads. Pure.
 
-A thread runs on one CPU at a time, and the kernel divides each CPU by the weights of the threads
-on it. The load of a CPU is the sum of these weights. The load balancer of the kernel moves a
-thread to another CPU of its CPU set only if the loads of the two CPUs are uneven. On each CPU the
-kernel rounds the weight of a guest to whole shares (``scale_load_down`` in kernel/sched/sched.h).
-docs/reference/entitlement.rst has the proof. Pure.
+``docs/reference/entitlement.rst`` has the formula, the rules of the kernel and the proof.
 """
 
 import math

@@ -1,24 +1,7 @@
 """Pin a guest: choose a host cell for each guest cell, and CPUs for the dedicated vCPUs.
 
-A pinning is valid if
-
-* each guest cell has a host cell of its own, among the host cells that are allowed;
-* each dedicated vCPU has a free dedicated CPU of the host cell to itself, according to the
-  thread policy (:mod:`~cpu_tiers.guest.cell_resources`), and so have isolated emulator threads,
-  on the host cell of guest cell 0;
-* memory and pages suffice (:mod:`~cpu_tiers.guest.cell_resources`);
-* no guest cell has more shared vCPUs than its host cell has shared CPUs, and with limits neither
-  shared CPUs nor memory are overcommitted beyond the allocation ratios.
-
-If a valid pinning exists, the best is returned. A rule decides only among pinnings that are
-equal by all rules before; sums are over the cells of the guest:
-
-1. the fewest guest cells have vCPUs apart although ``prefer`` wants siblings;
-2. ``spread``: the host cells have the most free CPUs together, then the most free memory;
-   ``pack``: the least. For a guest without dedicated CPUs the number of shared vCPUs on the host
-   cells counts in place of free CPUs, as in Nova: the fewest, or with ``pack`` the most;
-3. the fewest whole cores are broken;
-4. guest cell 0 is on the host cell with the lowest id, then guest cell 1, and so on.
+``docs/reference/pinning.rst`` has the valid pinnings, and the four rules for the best of them, to
+which the comments refer by their numbers. Pure.
 """
 
 from __future__ import annotations

@@ -147,19 +147,14 @@ def set_weights(uri: str, weights: Mapping[str, int]) -> Mapping[str, str]:
         failed = {}
         for uuid, weight in weights.items():
             try:
-                _set_weight(libvirt, connection.lookupByUUIDString(uuid), weight)
+                domain = connection.lookupByUUIDString(uuid)
+                flags = [libvirt.VIR_DOMAIN_AFFECT_LIVE]
+                if domain.isPersistent():  # libvirt has a definition for the next start
+                    flags.append(libvirt.VIR_DOMAIN_AFFECT_CONFIG)
+                for flag in flags:  # libvirt does not accept both flags at once
+                    domain.setSchedulerParametersFlags({"cpu_shares": weight}, flag)
             except libvirt.libvirtError as error:
                 failed[uuid] = str(error)
         return failed
 
     return ask(uri, write, write=True)
-
-
-def _set_weight(libvirt: Any, domain: Any, weight: int) -> None:
-    """Set the weight of a running domain, and of its next start if libvirt stores the domain."""
-    domain.setSchedulerParametersFlags({"cpu_shares": weight}, libvirt.VIR_DOMAIN_AFFECT_LIVE)
-    # A second call: libvirt does not accept both flags at once.
-    if domain.isPersistent():
-        domain.setSchedulerParametersFlags(
-            {"cpu_shares": weight}, libvirt.VIR_DOMAIN_AFFECT_CONFIG
-        )

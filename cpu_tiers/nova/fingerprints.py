@@ -1,15 +1,8 @@
-"""Fingerprints: which bodies of Nova's functions cpu-tiers knows.
+"""Fingerprints: which bodies of Nova's functions cpu-tiers knows (decision D61).
 
-A seam compares the parameters of a function; the meaning of a function can change with
-equal parameters. So the package has a fingerprint of the body of each function that a
-seam names, for each release of Nova that cpu-tiers was tested with
-(``fingerprints.json``). At its start a service logs a warning that names the functions
-with an unknown body. A Nova that a distribution patched is as good as the release, for
-all functions that the patches leave alone.
-
-The fingerprint is taken of the syntax tree, without docstrings and annotations: a
-comment or a type hint changes no fingerprint. ``python -m tests.nova.seams_page``
-writes the file.
+A seam compares the parameters of a function; the meaning of a function can change with equal
+parameters. ``fingerprints.json`` has the fingerprint of each function that a seam names, for each
+release of Nova that cpu-tiers was tested with. ``python -m tests.nova.seams_page`` writes the file.
 """
 
 import ast

@@ -35,7 +35,6 @@ class HostState(Protocol):
 
     uuid: str
     host: str
-    nodename: str
     aggregates: list[objects.Aggregate]
     allocation_candidates: list[Mapping[str, Any]]
     pci_stats: Any

@@ -95,8 +95,6 @@ class RequestScores:
     def _worked_out(self, work: Callable[[], _Result]) -> _Result | None:
         """Return the result of ``work``; ``None`` after a failure in the request.
 
-        Only NoValidHost and its like end well if nova-scheduler raises them: nova-conductor's
-        rebuild_instance leaves an evacuated server in its task state after other exceptions.
         A weigher only expresses a preference, so it must not raise at all.
         """
         if self._has_failed:

@@ -20,7 +20,6 @@ from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.processes import status_field
 
 _PROGRAM = "nova-compute"
-_USER = "nova"
 _UNIT = re.compile(
     r"^(?:0:|\d+:name=systemd):/system\.slice/(?:[^/]+\.slice/)?"
     r"(?:[\w-]*nova[-_]compute(?:@[^/]*)?|devstack@n-cpu)\.service(?:/|$)",
@@ -92,15 +91,11 @@ def _service_user(files: Files, pid: str) -> int | None:
     users = set(map(int, status_field(files.read(f"/proc/{pid}/status"), "Uid").split()))
     if len(users) > 1:
         return None
-    is_service = users <= _service_users() or _UNIT.search(files.read(f"/proc/{pid}/cgroup"))
-    return users.pop() if is_service else None
-
-
-def _service_users() -> set[int]:
-    users = {0, os.geteuid()}
+    known = {0, os.geteuid()}
     with suppress(KeyError):
-        users.add(pwd.getpwnam(_USER).pw_uid)
-    return users
+        known.add(pwd.getpwnam("nova").pw_uid)
+    is_service = users <= known or _UNIT.search(files.read(f"/proc/{pid}/cgroup"))
+    return users.pop() if is_service else None
 
 
 def _paths(files: Files, pid: str, arguments: Sequence[str], owner: int) -> ConfigPaths:

@@ -9,6 +9,7 @@ from __future__ import annotations  # Nova fills `objects` when a service starts
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from keystoneauth1.exceptions import ClientException
@@ -156,10 +157,8 @@ class HostPorts:
         """Allocate what the ports lack, server by server; return what they lacked."""
 
         def heal_server(tree: ProviderTrees, server: ServerPorts) -> tuple[PortShortfall, ...]:
-            uuid = server.owner.server
-            return port_healing.heal_ports(
-                client, tree, lambda: self._again(uuid), self._neutron.record
-            )
+            again = partial(self._again, server.owner.server)
+            return port_healing.heal_ports(client, tree, again, self._neutron.record)
 
         return self._each(client, heal_server, ())
 
