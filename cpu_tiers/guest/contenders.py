@@ -47,7 +47,7 @@ class Slice:
     """
 
     weight: int
-    members: Mapping[str, "Contender | Slice"]
+    members: "Cgroups"
     asleep: frozenset[str] = frozenset()
     whole_shares: bool = False
 
@@ -59,7 +59,7 @@ class Slice:
         _check_weight(self.weight)
 
     @classmethod
-    def of_guests(cls, guests: Mapping[str, "Contender | Slice"], default_weight: int) -> "Slice":
+    def of_guests(cls, guests: "Cgroups", default_weight: int) -> "Slice":
         """Return the cgroup of all guests of a host, whose weight nobody has changed.
 
         The weights of its members are in shares. A weight of 1 is a share in cgroup v1, and 10.24
@@ -78,12 +78,16 @@ class Slice:
         return cls(weight=default_weight, members=members, whole_shares=True)
 
     @property
-    def awake(self) -> Mapping[str, "Contender | Slice"]:
+    def awake(self) -> "Cgroups":
         """Return the members that divide the weight."""
         return {name: each for name, each in self.members.items() if name not in self.asleep}
 
 
-def weights_per_thread(host: Mapping[str, Contender | Slice]) -> dict[str, tuple[Contender, int]]:
+Cgroups = Mapping[str, Contender | Slice]
+"""Cgroups by name."""
+
+
+def weights_per_thread(host: Cgroups) -> dict[str, tuple[Contender, int]]:
     """Return each contender with threads, and the weight of one of its threads, by path.
 
     All weights are scaled to integers by a common factor: computing with integers is much faster
@@ -98,7 +102,7 @@ def weights_per_thread(host: Mapping[str, Contender | Slice]) -> dict[str, tuple
 
 
 def _weigh(
-    members: Mapping[str, Contender | Slice], unit: Fraction, prefix: str
+    members: Cgroups, unit: Fraction, prefix: str
 ) -> Iterator[tuple[str, tuple[Contender, Fraction]]]:
     """Yield the contenders among the members; ``unit`` is the value of a weight of 1 here."""
 
@@ -114,7 +118,7 @@ def _weigh(
             yield f"{prefix}{name}", (member, share(member.weight, threads))
 
 
-def runnable_weight(members: Mapping[str, Contender | Slice]) -> int:
+def runnable_weight(members: Cgroups) -> int:
     """Return the weight of all members together.
 
     The kernel does not count a cgroup in which no thread wants to run.
@@ -133,13 +137,11 @@ def _check_weight(weight: int) -> None:
         raise InvalidInput.of("weight of a cgroup", f"got {weight}", "give at least 1")
 
 
-Divide = Callable[[Mapping[str, Contender | Slice]], Mapping[str, Fraction]]
+Divide = Callable[[Cgroups], Mapping[str, Fraction]]
 """From the cgroups of a host to the CPUs of each contender by its path."""
 
 
-def beside_emulators(
-    host: Mapping[str, Contender | Slice], overhead: Fraction, divide: Divide
-) -> dict[str, Fraction]:
+def beside_emulators(host: Cgroups, overhead: Fraction, divide: Divide) -> dict[str, Fraction]:
     """Return what each contender gets while QEMU uses its overhead, by the path of the contender.
 
     QEMU needs CPU time for emulator threads, I/O threads and vhost threads. They are in the cgroup
@@ -185,9 +187,7 @@ def _part_awake(
     return min(Fraction(1), overhead * most / (own + overhead * (most - least)))
 
 
-def _with_emulators_asleep(
-    members: Mapping[str, Contender | Slice],
-) -> dict[str, Contender | Slice]:
+def _with_emulators_asleep(members: Cgroups) -> dict[str, Contender | Slice]:
     """Return the cgroups, with the own threads of QEMU asleep in each guest."""
     return {
         name: member

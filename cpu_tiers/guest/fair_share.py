@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from cpu_tiers.guest.contenders import Contender, Slice, weights_per_thread
+from cpu_tiers.guest.contenders import Cgroups, weights_per_thread
 
 ThreadsByWeight = Mapping[int, int]
 """The number of threads by their weight."""
@@ -24,7 +24,7 @@ Store = tuple[int, ...]
 """A store is named by the numbers of the sets that may take from it."""
 
 
-def fair_cpus(host: Mapping[str, Contender | Slice]) -> dict[str, Fraction]:
+def fair_cpus(host: Cgroups) -> dict[str, Fraction]:
     """Return the fair share of each contender while all threads want to run, by its path.
 
     :param host: the cgroups that compete at the root, by name. The path of a contender in a

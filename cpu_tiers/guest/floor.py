@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 
-from cpu_tiers.guest.contenders import Contender, Slice, runnable_weight
+from cpu_tiers.guest.contenders import Cgroups, Contender, Slice, runnable_weight
 
 IMBALANCE = Fraction(5, 4)
 """The load of a CPU, in loads of another CPU, up to which the kernel may leave the threads.
@@ -32,7 +32,7 @@ its other threads sleep, the kernel gives that part the whole weight.
 """
 
 
-def floor_cpus(host: Mapping[str, Contender | Slice]) -> dict[str, Fraction]:
+def floor_cpus(host: Cgroups) -> dict[str, Fraction]:
     """Return the floor of each contender while all its threads want to run, by its path.
 
     The floor also holds while threads of other contenders sleep.
@@ -60,9 +60,7 @@ class _Level:
     outside: Rivals
 
 
-def _floors(
-    members: Mapping[str, Contender | Slice], level: _Level, prefix: str
-) -> Iterator[tuple[str, Fraction]]:
+def _floors(members: Cgroups, level: _Level, prefix: str) -> Iterator[tuple[str, Fraction]]:
     """Yield the floors of the contenders among the members, with their paths."""
     shares = {name: _share(member, level) for name, member in members.items()}
 
@@ -153,7 +151,7 @@ def _heaviest(weight: Fraction, threads: int, cpus: int, share: Fraction) -> Cou
 
 
 def _rivals(
-    members: Mapping[str, Contender | Slice],
+    members: Cgroups,
     shares: Mapping[str, Fraction],
     cpus: frozenset[int],
     level: _Level,

@@ -1,8 +1,8 @@
 """Fingerprints: which bodies of Nova's functions cpu-tiers knows (decision D61).
 
 A seam compares the parameters of a function; the meaning of a function can change with equal
-parameters. ``fingerprints.json`` has the fingerprint of each function that a seam names, for each
-release of Nova that cpu-tiers was tested with. ``python -m tests.nova.seams_page`` writes the file.
+parameters. ``fingerprints.json``, which ``python -m tests.nova.seams_page`` writes, has the
+fingerprint of each function that a seam names, for each release of Nova of the tests.
 """
 
 import ast
