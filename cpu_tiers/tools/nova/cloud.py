@@ -90,8 +90,10 @@ class Conductor:
         _answers(
             lambda: conductor.ping(context.get_admin_context(), "cpu-tiers"),
             2 * CONF.rpc_response_timeout,
-            "no message bus; check transport_url in nova.conf, or set [api_database] connection"
-            " where there is a database",
+            NovaUnavailable(
+                "Nova cannot be asked: no message bus; check transport_url in nova.conf, or set"
+                " [api_database] connection where there is a database"
+            ),
         )
 
     def of_host(self, _host: str) -> RequestContext:
@@ -109,16 +111,15 @@ Cloud = Cells | Conductor
 """The cells v2 of Nova that a command can read."""
 
 
-def _answers(ask: Callable[[], object], seconds: float, reason: str) -> None:
+def _answers(ask: Callable[[], object], seconds: float, silence: NovaUnavailable) -> None:
     """Check that a database or nova-conductor answers.
 
-    :param reason: why it may not answer, and the remedy.
-    :raises NovaUnavailable: it does not answer in time, as if a firewall drops the packets.
+    :raises NovaUnavailable: ``silence``: no answer in time, as if a firewall drops the packets.
     """
     try:
         in_time(ask, seconds)
     except TimeoutError as error:
-        raise NovaUnavailable(f"Nova cannot be asked: {reason}") from error
+        raise silence from error
 
 
 @contextmanager
@@ -142,8 +143,11 @@ def _accepts_connections(get_engine: Callable[[], object]) -> None:
     _answers(
         get_engine,
         _DATABASE_SECONDS,
-        f"a database does not answer in {_DATABASE_SECONDS:.0f} seconds; check [api_database]"
-        " connection in nova.conf, and the databases of `nova-manage cell_v2 list_cells`",
+        NovaUnavailable(
+            f"Nova cannot be asked: a database does not answer in {_DATABASE_SECONDS:.0f} seconds;"
+            " check [api_database] connection in nova.conf, and the databases of `nova-manage"
+            " cell_v2 list_cells`"
+        ),
     )
 
 
