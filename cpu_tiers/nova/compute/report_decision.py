@@ -131,10 +131,7 @@ def read_consumers(host: HostReport, decision: ReportDecision) -> StartingConsum
 
 @contextlib.contextmanager
 def refusing_unknown_servers(host: HostReport) -> Iterator[None]:
-    """Refuse the start if Nova's database does not answer in the midst of a reshape.
-
-    :raises MoveRefused: the database does not answer. Other refusals pass unchanged.
-    """
+    """Raise MoveRefused if Nova's database does not answer in the midst of a reshape."""
     try:
         yield
     except MoveRefused:

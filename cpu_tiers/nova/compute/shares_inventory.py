@@ -40,10 +40,7 @@ def put_shares(host: HostReport, multiplier: int, overhead_percent: int = 0) -> 
 
 
 def put_back_shares(host: HostReport, kept: Mapping[str, Mapping[str, float]]) -> None:
-    """Put the shares of existing providers back into the tree.
-
-    :param kept: Nova's records of VCPU_SHARES, by the uuid of the provider.
-    """
+    """Put Nova's records of the shares of existing providers, by uuid, back into the tree."""
     for uuid, record in kept.items():
         if host.tree.exists(uuid):
             _add_shares(host, uuid, record)
@@ -61,8 +58,6 @@ def refuse_two_reporters(host: HostReport) -> None:
     ResourceTracker._merge_provider_configs refuses a class of the driver's report: each run would
     fail, and report nothing at all. On a host with NUMA nodes the file may name the root
     while the driver reports shares of the nodes, and the host would have its shares twice.
-
-    :raises ReportRefused: a provider.yaml does.
     """
     for data in host.providers:
         file = host.file_with_shares(data)
@@ -76,12 +71,11 @@ def refuse_two_reporters(host: HostReport) -> None:
 
 
 def shares_to_keep(host: HostReport) -> dict[str, Mapping[str, float]]:
-    """Return Nova's records of the shares that must stay though reporting is off.
+    """Return the records of shares, by provider uuid, that must stay though reporting is off.
 
     Nova's driver would remove the shares. Outside of a start the shares stay. Shares of a
     provider.yaml are left to Nova: ResourceTracker adds the file's inventories after the driver.
 
-    :returns: by the uuid of the provider.
     :raises ReportRefused: nova-compute is starting, so reporting was turned off.
     """
     kept = {

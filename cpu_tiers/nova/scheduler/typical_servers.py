@@ -41,10 +41,7 @@ def groups_of(request: utils.ResourceRequest, avoided: frozenset[str]) -> tuple[
 def sort_candidates(
     forest: Forest, hosts: Iterable[Any], request_spec: objects.RequestSpec
 ) -> None:
-    """Put the best candidate of each host first, among those that the scoring may choose of.
-
-    :param hosts: Nova's host states.
-    """
+    """Put the best candidate of each host state first, among those that the scoring compares."""
     best = []
     for host in hosts:
         if host.allocation_candidates:

@@ -192,8 +192,7 @@ def configure(files: Sequence[str], folders: Sequence[str] = ()) -> None:
 
     :param files: the configuration files; if it is empty, those that Nova's own commands read.
     :param folders: folders with further configuration files.
-    :raises SeamMismatch: this release of Nova has other functions than the seams
-        expect.
+    :raises SeamMismatch: this release of Nova has other functions than the seams expect.
     """
     for group, (option, value) in product(("database", "api_database"), _CONNECTING.items()):
         CONF.set_override(option, value, group)

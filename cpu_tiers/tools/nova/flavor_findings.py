@@ -59,7 +59,7 @@ def databases(files: Sequence[str], folders: Sequence[str] = ()) -> Iterator[Non
 def inspect_flavors(tell: Tell) -> Inspection:
     """Return an inspection of the flavors in the API database.
 
-    :raises SQLAlchemyError, DBError: the API database does not answer.
+    :raises SQLAlchemyError, DBError: the database does not answer.
     """
     count, findings = 0, []
     for page in flavor_pages():
@@ -73,9 +73,7 @@ def inspect_cells(tell: Tell) -> Iterator[Inspection]:
     """Yield an inspection of the servers of each cell v2.
 
     A cell without an answer is named, and the next cells are read. cell0 is left out: its servers
-    have never been on a host.
-
-    :raises SQLAlchemyError, DBError: the API database does not answer.
+    have never been on a host. Without an answer of the API database, as :func:`inspect_flavors`.
     """
     admin = context.get_admin_context()
     for cell in objects.CellMappingList.get_all(admin):

@@ -84,8 +84,7 @@ def heal(
 
     Nothing is written unless there is room for all additions.
 
-    :raises GenerationConflict: others wrote the allocations in between, at each
-        attempt.
+    :raises GenerationConflict: others wrote the allocations in between, at each attempt.
     """
 
     def attempt() -> HealPlan:

@@ -31,10 +31,7 @@ class NovaCommand(NovaConfCommand):
 
     @contextmanager
     def clients(self) -> Iterator[tuple["Cloud", PlacementClient]]:
-        """Yield a client of Nova and a client of Placement.
-
-        :raises NovaMissing: Nova is not installed beside cpu-tiers.
-        """
+        """Yield a client of Nova and a client of Placement."""
         conf = self.nova_conf()
         placement = self.placement(
             conf, gives_back_oversold=conf.filter_scheduler.give_back_oversold_claims
@@ -44,10 +41,7 @@ class NovaCommand(NovaConfCommand):
 
     @contextmanager
     def cloud(self) -> Iterator["Cloud"]:
-        """Yield a client of Nova without asking Placement, which may be down.
-
-        :raises NovaMissing: Nova is not installed beside cpu-tiers.
-        """
+        """Yield a client of Nova without asking Placement, which may be down."""
         program = "openstack" if self.is_in_openstack_client else "cpu-tiers"
         require_nova(f"{program} {self.cmd_name}")
         with quiet():

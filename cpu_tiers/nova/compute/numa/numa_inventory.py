@@ -46,8 +46,6 @@ def reports_nodes(host: HostReport, option: bool | None) -> bool:
     A host begins to report nodes only at a start of nova-compute, because only a start can move
     servers to the nodes. A host with reported nodes continues.
 
-    :param host: without the option, a host with nodes.
-    :param option: ``[compute] enable_numa_reporting_to_placement``.
     :raises ReportRefused: nova-compute is starting, and the option was turned off while
         Placement has inventories of the nodes.
     """

@@ -179,10 +179,7 @@ def read_interfaces(
 
 
 def tell_interfaces(groups: Iterable[str], candidates: Iterable[Candidate]) -> None:
-    """Put the interfaces that are known into the mappings of candidates with NUMA nodes.
-
-    :param groups: the suffixes of the request groups of the ports.
-    """
+    """Put the interfaces that are known, by the suffix of the port's group, into the mappings."""
     for mappings in _on_nodes(candidates):
         named = ((suffix, _INTERFACES.get(mappings[suffix][0])) for suffix in groups)
         mappings.interfaces = {suffix: name for suffix, name in named if name is not None}

@@ -95,9 +95,8 @@ def request_nodes(
 ) -> ResourceRequest:
     """Request the NUMA nodes of a guest, instead of CPUs and memory of any provider of a host.
 
-    :param fallbacks: further requests for the same server.
     :param without_pcpu: request VCPU for dedicated vCPUs, of hosts that report no PCPU.
-    :param devices: as in :class:`NumaRequest`.
+    :param fallbacks, devices: as in :class:`NumaRequest`.
     :raises InvalidInput: the guest cannot be divided among its NUMA nodes, or Placement would
         refuse the query.
     """
