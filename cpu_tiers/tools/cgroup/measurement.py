@@ -7,20 +7,13 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from cpu_tiers.errors import Fault
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import BusyProcess, CpuTimes, HostCgroups, HostLoad, between
+from cpu_tiers.tools.cgroup import processes
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.hierarchy import Hierarchy, find_hierarchy
-from cpu_tiers.tools.cgroup.processes import (
-    policies,
-    read_cpu_times,
-    split_stat,
-    status_field,
-    threads,
-)
 
 _LEAST_CPUS = 0.1
 """A process that used less CPU time is not busy."""
@@ -55,9 +48,10 @@ def measure(cgroups: HostCgroups, interval: float, files: Files | None = None) -
     :raises InvalidInput: this machine has no cgroups.
     """
     files = files or Files()
-    load, before, start = read_load(files), read_cpu_times(files, cgroups.guests), time.monotonic()
+    load, before = read_load(files), processes.read_cpu_times(files, cgroups.guests)
+    start = time.monotonic()
     time.sleep(interval)
-    after, seconds = read_cpu_times(files, cgroups.guests), time.monotonic() - start
+    after, seconds = processes.read_cpu_times(files, cgroups.guests), time.monotonic() - start
     stopped = {uuid for uuid, guest in cgroups.guests.items() if guest.stopped}
     return Measurement(
         spent={uuid: t for uuid, t in between(before, after).items() if uuid not in stopped},
@@ -67,18 +61,14 @@ def measure(cgroups: HostCgroups, interval: float, files: Files | None = None) -
     )
 
 
-class _Process(NamedTuple):
-    """A process: a process id may be used again, but not with the same start."""
-
-    pid: str
-    start: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The CPU time of processes since their start, and the steal time of CPUs, in clock ticks."""
+    """The CPU time of processes since their start, and the steal time of CPUs, in clock ticks.
 
-    ticks: dict[_Process, int]
+    :param ticks: by process id and start, because a process id may be used again.
+    """
+
+    ticks: dict[tuple[str, str], int]
     steal: dict[int, int]
 
 
@@ -87,8 +77,8 @@ def read_load(files: Files) -> Reading:
     ticks = {}
     for pid in filter(str.isdigit, files.folders("/proc")):
         with files.noted(f"/proc/{pid}/stat"):
-            _, fields = split_stat(files.read(f"/proc/{pid}/stat"))
-            ticks[_Process(pid, fields[_START])] = int(fields[_USER]) + int(fields[_SYSTEM])
+            _, fields = processes.split_stat(files.read(f"/proc/{pid}/stat"))
+            ticks[pid, fields[_START]] = int(fields[_USER]) + int(fields[_SYSTEM])
     steal = dict[int, int]()
     with files.noted("/proc/stat"):
         steal |= _steal(files.read("/proc/stat"))
@@ -112,11 +102,11 @@ def load_between(files: Files, before: Reading, seconds: float) -> HostLoad:
     after, hierarchy = read_load(files), find_hierarchy(files)
     per_cpu = seconds * os.sysconf("SC_CLK_TCK")
     busy = []
-    for process, ticks in after.ticks.items():
-        used = (ticks - before.ticks.get(process, 0)) / per_cpu
+    for (pid, start), ticks in after.ticks.items():
+        used = (ticks - before.ticks.get((pid, start), 0)) / per_cpu
         if used >= _LEAST_CPUS:
-            with files.noted(f"/proc/{process.pid}"):
-                busy.append(_busy(files, hierarchy, process.pid, used))
+            with files.noted(f"/proc/{pid}"):
+                busy.append(_busy(files, hierarchy, pid, used))
     steal = {
         cpu: (late - before.steal.get(cpu, late)) / per_cpu for cpu, late in after.steal.items()
     }
@@ -128,9 +118,9 @@ def _busy(files: Files, hierarchy: Hierarchy, pid: str, used: float) -> BusyProc
     status = files.read(path)
     return BusyProcess(
         pid=pid,
-        name=status_field(status, "Name"),
+        name=processes.status_field(status, "Name"),
         used=used,
-        cpus=CpuSet.parse(status_field(status, "Cpus_allowed_list"), where=path),
+        cpus=CpuSet.parse(processes.status_field(status, "Cpus_allowed_list"), where=path),
         cgroup=hierarchy.path_of(files.read(f"/proc/{pid}/cgroup")),
-        policies=policies(list(threads(files, pid))),
+        policies=processes.policies(list(processes.threads(files, pid))),
     )

@@ -20,15 +20,9 @@ from cpu_tiers.inventory import Host
 from cpu_tiers.libvirt.connection import RunningDomain
 from cpu_tiers.libvirt.domain import parse_domain
 from cpu_tiers.model.domain import DEFAULT_WEIGHT, CpuTime, Domain, GuestCgroup, between
+from cpu_tiers.tools.cgroup import hierarchy
 from cpu_tiers.tools.cgroup.files import Files
-from cpu_tiers.tools.cgroup.hierarchy import (
-    HOST_PRESSURE,
-    Hierarchy,
-    Stalls,
-    find_hierarchy,
-    read_pressure,
-    read_stalls,
-)
+from cpu_tiers.tools.cgroup.hierarchy import HOST_PRESSURE, Stalls
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.cgroup.processes import Newcomers, read_cpu_times
 from cpu_tiers.tools.frame.server_arguments import tier_names
@@ -192,7 +186,7 @@ class WatchedHost:
         self._host, self._conf, self._describe, self._clock = host, conf, describe, clock
         self._tiers, self._waits = tiers, dict[str, Waits]()
         self._files = files or Files()
-        self._hierarchy: Hierarchy = find_hierarchy(self._files)
+        self._hierarchy = hierarchy.find_hierarchy(self._files)
         self._newcomers = Newcomers()
         self._guests: dict[str, WatchedGuest] = {}
         self._asked: frozenset[str] = frozenset()
@@ -211,7 +205,7 @@ class WatchedHost:
             LOG.info("Guests under watch: %d", len(self._guests))
         pressure = None
         with self._files.noted(HOST_PRESSURE):
-            pressure = read_pressure(self._files, HOST_PRESSURE)
+            pressure = hierarchy.read_pressure(self._files, HOST_PRESSURE)
         self._unread += len(self._files.faults)
         for fault in self._files.faults:
             if self._is_new(fault):
@@ -244,7 +238,7 @@ class WatchedHost:
     def _stalls(self, path: str, limited: tuple[str, ...]) -> Stalls | None:
         stalls = None
         with self._files.noted(path):
-            stalls = read_stalls(self._files, self._hierarchy, path, limited)
+            stalls = hierarchy.read_stalls(self._files, self._hierarchy, path, limited)
         return stalls  # noqa: RET504  # noted() suppresses errors
 
     def _admit(self, uuids: frozenset[str]) -> None:
