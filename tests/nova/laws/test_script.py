@@ -57,8 +57,8 @@ HEADER = ("   :header-rows: 1", "", "   * - Operation", "     - Requests to Plac
 
 
 def rows(step: str, on: Counter[str], stock: Counter[str]) -> list[str]:
-    """Return the lines of the table about one operation."""
+    """Return the lines of the table about one operation; none if it sends nothing more."""
     assert not stock - on, f"{step}: a request of Nova is missing"
     more = sorted((on - stock).items())
     texts = [f"{count} ``{request}``" for request, count in more]
-    return [f"   * - {step}", f"     - {', '.join(texts) or 'none'}"]
+    return [f"   * - {step}", f"     - {', '.join(texts)}"] if more else []
