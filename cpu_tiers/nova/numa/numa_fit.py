@@ -231,20 +231,13 @@ def _consume_allocated(original: Function, self: Any, spec_obj: objects.RequestS
     ways = _ways_of(mappings)
     if ways is None:
         return original(self, spec_obj)
-    with allocated(lambda _: ways), _devices_on_interfaces(spec_obj, mappings):
-        return original(self, spec_obj)
-
-
-@contextmanager
-def _devices_on_interfaces(spec_obj: objects.RequestSpec, mappings: object) -> Iterator[None]:
-    """Have Nova take the devices of ports from the interfaces of a candidate meanwhile."""
     requests = spec_obj.pci_requests
-    if requests:
-        changed = requests.obj_clone()
-        changed.requests = on_interfaces(requests.requests, mappings)
-        spec_obj.pci_requests = changed
+    if requests:  # Nova takes the devices of ports from the interfaces of the candidate
+        spec_obj.pci_requests = requests.obj_clone()
+        spec_obj.pci_requests.requests = on_interfaces(requests.requests, mappings)
     try:
-        yield
+        with allocated(lambda _: ways):
+            return original(self, spec_obj)
     finally:
         spec_obj.pci_requests = requests
 
