@@ -73,8 +73,7 @@ def plan_heal(
 
     :param servers: only the servers with these uuids; all servers if it is empty.
     """
-    host = _read(client, compute_node)
-    return _heal(client, compute_node, host, servers) if host else HealPlan(host=compute_node.name)
+    return _heal(client, compute_node, _read(client, compute_node), servers)
 
 
 def heal(
@@ -89,10 +88,8 @@ def heal(
 
     def attempt() -> HealPlan:
         host = _read(client, compute_node)
-        if host is None:
-            return HealPlan(host=compute_node.name)
         plan = _heal(client, compute_node, host, servers)
-        if plan.additions and plan.fits:
+        if host and plan.additions and plan.fits:
             allocations.add(client, host, plan.additions)
         return plan
 
@@ -102,11 +99,11 @@ def heal(
 def _heal(
     client: PlacementClient,
     compute_node: ComputeNode,
-    host: PlacementHost,
+    host: PlacementHost | None,
     servers: Collection[str],
 ) -> HealPlan:
-    shares = healing.share_inventories(host.tree)
-    if not shares and not host.has_nodes:
+    shares = healing.share_inventories(host.tree) if host else {}
+    if host is None or not (shares or host.has_nodes):
         return HealPlan(host=compute_node.name)
     lacking = find_share_shortfalls(compute_node, host.holdings.amounts) if shares else ()
     residents, whole = _without_allocations(client, compute_node, host)

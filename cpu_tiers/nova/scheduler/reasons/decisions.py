@@ -68,19 +68,14 @@ def _write(decision: Decision, selections: Any, fault: str | None) -> None:
     )
 
 
-def _decision_of(spec_obj: Any) -> Decision | None:
-    decision: Decision | None = search_of(spec_obj).decision
-    return decision
-
-
 def _round_of(spec_obj: objects.RequestSpec) -> Round | None:
-    decision = _decision_of(spec_obj)
+    decision: Decision | None = search_of(spec_obj).decision
     return decision.rounds[-1] if decision and decision.rounds else None
 
 
 def _note_query(original: Function, ctxt: Any, spec_obj: Any, *args: Any, **kwargs: Any) -> Any:
     request = original(ctxt, spec_obj, *args, **kwargs)
-    if decision := _decision_of(spec_obj):
+    if decision := search_of(spec_obj).decision:
         decision.queries.append(request.to_querystring())
     return request
 
@@ -93,7 +88,7 @@ def _note_filters(
     spec_obj: Any,
     index: int = 0,
 ) -> Any:
-    decision = _decision_of(spec_obj)
+    decision: Decision | None = search_of(spec_obj).decision
     if decision is None:
         return original(self, filters, objs, spec_obj, index)
     hosts = list(objs)

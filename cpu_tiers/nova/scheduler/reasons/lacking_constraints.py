@@ -173,7 +173,7 @@ def _lacking(
         if (alone and len(words) > 1) or words[0] in alone:
             continue
         question = f"only {' and '.join(words)} is lacking"
-        is_served = _has_host(client, context, relaxed.query, relaxed.others, question)
+        is_served = _has_host(client, context, relaxed, question)
         if is_served is None:  # nova-conductor waits for the answer: do not wait once more
             break
         if is_served and len(words) > 1:
@@ -183,16 +183,15 @@ def _lacking(
 
 
 def _has_host(
-    client: ReportClient, context: RequestContext, query: CandidateQuery, rest: str, question: str
+    client: ReportClient, context: RequestContext, relaxed: NovasQuery, question: str
 ) -> bool | None:
     """Tell whether a query has a candidate; ``None`` if Placement does not answer.
 
-    :param rest: further parameters of the query string, each after its ``&``.
     :param question: what the answer would tell, for the log.
     """
     try:
-        text = f"{query.to_query_string()}{rest}&limit=1"
-        version = ".".join(map(str, query.microversion))
+        text = f"{relaxed.query.to_query_string()}{relaxed.others}&limit=1"
+        version = ".".join(map(str, relaxed.query.microversion))
         ours, *others = by_each_name(text)
         answer = read(client, context, f"/allocation_candidates?{ours}", version=version)
         if others and not answer["allocation_requests"]:
