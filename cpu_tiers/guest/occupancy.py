@@ -1,7 +1,4 @@
-"""The guests of a host, the CPUs that each is entitled to, and the effect of additional servers.
-
-Pure.
-"""
+"""The guests of a host, the CPUs that each is entitled to, and what more servers change. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping

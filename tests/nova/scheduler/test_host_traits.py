@@ -17,7 +17,6 @@ from cpu_tiers.nova.notes import query_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import host_traits
 from cpu_tiers.nova.scheduler.numa import numa_query
-from cpu_tiers.nova.scheduler.numa.numa_groups import numa_request_of
 from cpu_tiers.nova.seams import install
 from tests.nova.cloud import MULTIPLIER
 
@@ -103,7 +102,7 @@ def test_with_numa_nodes_each_query_has_the_traits_of_the_root() -> None:
     switch_on(*OPTIONS)
     request_spec = spec({"hw:numa_nodes": "2", **ALL})
     request = utils.resources_from_request_spec(None, request_spec, None)
-    numa_request = numa_request_of(request)
+    numa_request = query_of(request).numa
     assert numa_request is not None
     for each in (request, *numa_request.fallbacks):
         assert {"CUSTOM_NOVA", WEIGHT, AMOUNTS} <= of_root(each)

@@ -22,9 +22,10 @@ from cpu_tiers.in_time import Beside
 from cpu_tiers.model.names import PCPU, interface_of, is_trait
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
+from cpu_tiers.nova.notes import query_of
 from cpu_tiers.nova.numa.candidate_cells import Candidate, NodeMappings, Summaries, with_places
 from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
-from cpu_tiers.nova.scheduler.numa.numa_groups import NumaRequest, numa_request_of
+from cpu_tiers.nova.scheduler.numa.numa_groups import NumaRequest
 from cpu_tiers.nova.scheduler.refusal import REASONS
 from cpu_tiers.nova.seams import Function
 from cpu_tiers.translators import ServerRequest
@@ -46,7 +47,7 @@ def _join_answers(
     Nova would not have sent the query, and an evacuation without a host puts the server into
     ERROR. Without candidates, the answer is what Nova returns for a failed query.
     """
-    numa_request = numa_request_of(resources)
+    numa_request: NumaRequest | None = query_of(resources).numa
     if numa_request is None:
         return original(self, context, resources)
     joined: list[Candidate] = []
@@ -84,7 +85,7 @@ def _ask(
         # has logged both.
         if answer is not None and answer[0] is not None:
             candidates, summaries, version = answer
-            candidates, summaries = _usable(candidates, summaries, numa_request_of(resources))
+            candidates, summaries = _usable(candidates, summaries, query_of(resources).numa)
             return list(candidates), dict(summaries), version
     except NO_ANSWER as error:
         LOG.warning("Placement does not tell the candidates of a query: %r", error)

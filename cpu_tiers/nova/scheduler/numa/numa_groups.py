@@ -20,7 +20,7 @@ from cpu_tiers.model.numa import NO_NUMA_TRAIT
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.nova import custom_names
 from cpu_tiers.nova.convert import add_group, to_group
-from cpu_tiers.nova.notes import note, query_of
+from cpu_tiers.nova.notes import note
 from cpu_tiers.nova.protocols import ResourceRequest
 from cpu_tiers.translators import ServerRequest, numa, shares
 from cpu_tiers.translators.cheaper_query import cheaper, root_avoided
@@ -49,12 +49,6 @@ class NumaRequest:
     server: ServerRequest | None = None
     without_pcpu: bool = False
     devices: frozenset[str] = frozenset()
-
-
-def numa_request_of(request: ResourceRequest) -> NumaRequest | None:
-    """Return the :class:`NumaRequest` of a request; ``None`` for an unchanged request of Nova."""
-    numa_request: NumaRequest | None = query_of(request).numa
-    return numa_request
 
 
 def copy_of(request: ResourceRequest) -> ResourceRequest:

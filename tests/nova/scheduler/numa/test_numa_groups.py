@@ -13,6 +13,7 @@ from nova.scheduler.utils import ResourceRequest
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.numa import NO_NUMA_TRAIT
+from cpu_tiers.nova.notes import query_of
 from cpu_tiers.nova.scheduler.numa import numa_groups
 from cpu_tiers.translators import ServerRequest
 
@@ -76,7 +77,7 @@ def test_a_request_that_takes_nothing_of_numa_nodes_is_unchanged(groups: Groups)
     before = resources(made)
     assert numa_groups.avoid_nodes(made) is made
     assert resources(made) == before
-    assert numa_groups.numa_request_of(made) is None
+    assert query_of(made).numa is None
 
 
 def test_the_sets_of_the_request_spec_are_not_edited() -> None:
@@ -129,7 +130,7 @@ def test_the_group_policy(
     made.get_request_group(None).aggregates = aggregates
     other: Any = "another request"
     numa_groups.request_nodes(made, server(), [other])
-    numa_request = numa_groups.numa_request_of(made)
+    numa_request = query_of(made).numa
     assert numa_request is not None
     assert made.group_policy == policy
     assert sorted(numa_request.apart) == sorted(apart)

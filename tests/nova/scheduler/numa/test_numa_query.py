@@ -15,9 +15,10 @@ from nova.scheduler import utils
 
 from cpu_tiers.conf import compute, filter_scheduler
 from cpu_tiers.nova import cpu_policies, options
+from cpu_tiers.nova.notes import query_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import resource_request
-from cpu_tiers.nova.scheduler.numa import numa_groups, numa_query
+from cpu_tiers.nova.scheduler.numa import numa_query
 from cpu_tiers.nova.seams import install
 from tests.nova.cloud import MULTIPLIER, SHARES
 
@@ -86,7 +87,7 @@ def requests_of(spec: objects.RequestSpec, *, pinned: bool = True) -> list[Any]:
     node = SimpleNamespace(uuid=HOST_UUID, host="one", hypervisor_hostname="one")
     manager = SimpleNamespace(get_compute_nodes_by_host_or_node=lambda *args, **kwargs: [node])
     sent = utils.resources_from_request_spec(None, spec, manager, pinned)
-    asked = numa_groups.numa_request_of(sent)
+    asked = query_of(sent).numa
     return [sent, *(asked.fallbacks if asked else ())]
 
 
