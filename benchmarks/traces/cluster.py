@@ -7,7 +7,7 @@ whole devices.
 
 import csv
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,10 @@ DEVICE = 1_000
 
 DEVICES = 8
 """The most devices of a host."""
+
+HOST_COLUMNS = frozenset({"cpu_milli", "memory_mib", "gpu", "model"})
+TASK_COLUMNS = frozenset({"cpu_milli", "memory_mib", "num_gpu", "gpu_milli"})
+"""The columns that a list of tasks has at least."""
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -67,9 +71,16 @@ class Cluster:
         """Read the list of hosts.
 
         :param without_devices: read hosts without devices, too.
+        :raises ValueError: the list has no hosts, or lacks a column.
         """
         with path.open(newline="") as lines:
-            rows = [row for row in csv.DictReader(lines) if without_devices or int(row["gpu"])]
+            table = csv.DictReader(lines)
+            missing = HOST_COLUMNS.difference(table.fieldnames or ())
+            if missing:
+                raise ValueError(f"{path}: the columns {', '.join(sorted(missing))} are missing")
+            rows = [row for row in table if without_devices or int(row["gpu"])]
+        if not rows:
+            raise ValueError(f"{path}: no hosts")
         gpu = np.full((len(rows), DEVICES), -1, dtype=np.int64)
         for free, row in zip(gpu, rows, strict=True):
             free[: int(row["gpu"])] = DEVICE
@@ -104,18 +115,35 @@ class Cluster:
 
 
 def load_tasks(path: Path) -> list[Task]:
-    """Read the list of tasks."""
+    """Read the list of tasks. Without the column ``gpu_spec``, tasks can use all models.
+
+    :raises ValueError: the list cannot be read, with the line.
+    """
     with path.open(newline="") as lines:
-        return [
-            Task(
-                cpu=int(row["cpu_milli"]),
-                memory_mb=int(row["memory_mib"]),
-                gpus=int(row["num_gpu"]),
-                gpu=int(row["gpu_milli"]) if int(row["num_gpu"]) else 0,
-                models=frozenset(filter(None, row["gpu_spec"].split("|"))),
+        table = csv.DictReader(lines)
+        missing = TASK_COLUMNS.difference(table.fieldnames or ())
+        if missing:
+            raise ValueError(
+                f"{path}, line 1: the columns {', '.join(sorted(missing))} are missing"
             )
-            for row in csv.DictReader(lines)
-        ]
+        tasks = [_task(row, f"{path}, line {table.line_num}") for row in table]
+    if not any(task.gpus for task in tasks):
+        raise ValueError(f"{path}: no task asks for a device; give a list of tasks with devices")
+    return tasks
+
+
+def _task(row: Mapping[str, str | None], where: str) -> Task:
+    try:
+        cpu, memory_mb, gpus = (
+            int(row[name] or "") for name in ("cpu_milli", "memory_mib", "num_gpu")
+        )
+        gpu = int(row["gpu_milli"] or "") if gpus else 0
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}; give whole numbers") from error
+    if min(cpu, memory_mb, gpus) < 0 or gpus > DEVICES or (gpus and not 0 < gpu <= DEVICE):
+        raise ValueError(f"{where}: give at most {DEVICES} devices, and 1 to {DEVICE} of each")
+    models = (row.get("gpu_spec") or "").split("|")
+    return Task(cpu, memory_mb, gpus, gpu, frozenset(filter(None, models)))
 
 
 def arrivals(tasks: list[Task], thousandths: float, rng: random.Random) -> Iterator[Task]:

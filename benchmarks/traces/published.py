@@ -1,4 +1,4 @@
-"""The four published policies: Random, DotProd, BestFit and FGD.
+"""The four published policies, Random, DotProd, BestFit and FGD, and the default of Nova.
 
 A policy gives each host an integer from 0 to 100; of equal hosts the first in the list gets the
 task. Weng et al., "Beware of Fragmentation", USENIX ATC 2023, sections 4 and 6.
@@ -60,6 +60,21 @@ class Random(Policy):
         free = self.cluster.gpu[host]
         fitting = [d for d in range(len(free)) if free[d] >= task.gpu]
         return self.rng.sample(fitting, task.gpus)
+
+
+class Nova(Policy):
+    """The host with the most free memory and CPUs, as Nova's default weighers choose it."""
+
+    def scores(self, task: Task, hosts: Ints) -> Floats:
+        """Return the sum of the free shares of the host on which the most is free."""
+        memory, cpu = self.cluster.memory_mb[hosts], self.cluster.cpu[hosts]
+        scores: Floats = memory / max(1, memory.max()) + cpu / max(1, cpu.max())
+        return scores
+
+    def devices(self, task: Task, host: int) -> list[int]:
+        """Return the first devices with enough room."""
+        fitting = np.flatnonzero(self.cluster.gpu[host] >= task.gpu)
+        return [int(device) for device in fitting[: task.gpus]]
 
 
 class BestFit(Policy):
