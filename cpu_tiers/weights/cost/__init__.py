@@ -14,7 +14,7 @@ from cpu_tiers.weights.cost.gradient import Gradient, History
 from cpu_tiers.weights.forest import NO_ALLOCATIONS, Allocations, Forest, HostScore, Summary
 from cpu_tiers.weights.scoring import CostScoring
 
-SLIGHT_BEST_FIT = 1 / 320
+SLIGHT_BEST_FIT = 1 / 80
 """The weight of what is left on a host beside the loss of usable room: it decides between hosts
 that lose about the same. Chosen on a recorded cluster, see ``docs/contributor/evidence.rst``."""
 

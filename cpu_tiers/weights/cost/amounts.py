@@ -64,7 +64,6 @@ class HostTotals:
         most = max(shares.values(), default=0.0) + SLIGHT
         return Scale(
             units={name: total / hosts for name, total in present.items()},
-            used=shares,
             weights={name: ((share + SLIGHT) / most) ** 2 for name, share in shares.items()},
         )
 
@@ -73,23 +72,25 @@ class Scale(NamedTuple):
     """How the amounts of resource classes are compared with each other.
 
     :param units: by class, the capacity of a host, on average over all hosts.
-    :param used: by class, the share of the capacity that is in use on these hosts.
     :param weights: by class, the weight of a unit: from 0 for a class that nobody uses to 1 for
         the class of which the largest share is in use.
     """
 
     units: Mapping[str, float]
-    used: Mapping[str, float]
     weights: Mapping[str, float]
+
+    def parts(self, amounts: Mapping[str, int]) -> dict[str, float]:
+        """Return the amounts that are above 0, weighted, in average hosts, by class."""
+        weights = self.weights
+        return {
+            name: weights[name] * amount / unit
+            for name, amount in amounts.items()
+            if amount > 0 and (unit := self.units.get(name))
+        }
 
     def size(self, amounts: Mapping[str, int]) -> float:
         """Return the weighted sum of amounts, in average hosts."""
-        weights = self.weights
-        return sum(
-            weights[name] * amount / unit
-            for name, amount in amounts.items()
-            if (unit := self.units.get(name))
-        )
+        return sum(self.parts(amounts).values())
 
     def left(self, free: Mapping[str, int], requested: Mapping[str, int]) -> dict[str, float]:
         """Return what a server leaves on a host, weighted, in average hosts, by class.

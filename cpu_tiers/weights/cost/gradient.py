@@ -42,9 +42,9 @@ class UsableRoom:
         self.wanted = wanted
         self._parts: list[tuple[float, UsablePart]] = []
         plain: dict[frozenset[str], list[tuple[float, UsablePart]]] = {}
-        for shape, name, weight in servers:
+        for shape, weight, factors in servers:
             parts = self._parts if shape.groups else plain.setdefault(shape.avoided, [])
-            parts.append((weight, UsablePart(usable, shape, name)))
+            parts.append((weight, UsablePart(usable, shape, factors)))
         self._plain = [PlainServers(avoided, parts) for avoided, parts in plain.items()]
         self._known: dict[Host, float] = {}
 

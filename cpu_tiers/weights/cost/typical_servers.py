@@ -32,14 +32,6 @@ TYPICAL_SHARE = 0.95
 others, those are typical that request as much as the rest of the share by themselves: a twentieth
 of all that is requested. Else rare large servers would find no host."""
 
-SIZE_POWER = 0.25
-"""Large servers count more than their share of the requests: they are the first without a host."""
-
-WEIGHT_POWER = 24
-"""How much less a class counts of which a smaller share is in use: the class that ends first
-counts, and hardly any other. Chosen on a recorded cluster, see
-``docs/contributor/evidence.rst``."""
-
 
 class GroupShape(NamedTuple):
     """A request group whose amounts come from a single provider."""
@@ -145,14 +137,14 @@ class TypicalServers:
 class Typical(NamedTuple):
     """A typical server.
 
-    :param name: the resource class that counts: of all that the server requests, the class of
-        which the largest share of the cloud is in use.
-    :param weight: the weight of a unit of the class.
+    :param weight: the share of the server in the requests for all typical servers.
+    :param factors: by resource class, the average hosts that a usable unit is worth to servers of
+        this shape, if no other class ends before: see :func:`exchanged`.
     """
 
     shape: ServerShape
-    name: str
     weight: float
+    factors: Mapping[str, float]
 
 
 def typical(shares: Mapping[ServerShape, float], scale: Scale) -> Sequence[Typical]:
@@ -161,37 +153,31 @@ def typical(shares: Mapping[ServerShape, float], scale: Scale) -> Sequence[Typic
     :param shares: the share of each shape in all requests, the most frequent shape first.
     """
     chosen: list[Typical] = []
-    known = list(_sized(shares, scale))
-    least = (1 - TYPICAL_SHARE) * sum(share * size for _, _, share, size in known)
+    known = [
+        (shape, share, parts)
+        for shape, share in shares.items()
+        if (parts := scale.parts(shape.amounts()))
+    ]
+    requested = [share * max(parts.values()) for _, share, parts in known]
+    least = (1 - TYPICAL_SHARE) * sum(requested)
     total = 0.0
-    for shape, name, share, size in known:
-        if total < TYPICAL_SHARE or share * size >= least:
-            chosen.append(Typical(shape, name, share * size**SIZE_POWER))
+    for (shape, share, parts), amount in zip(known, requested, strict=True):
+        if total < TYPICAL_SHARE or amount >= least:
+            chosen.append(Typical(shape, share, exchanged(parts, scale)))
         total += share
         if len(chosen) == MOST_TYPICAL:
             break
-    sizes = sum(item.weight for item in chosen)
-    return [
-        item._replace(
-            weight=item.weight
-            / sizes
-            * scale.weights[item.name] ** WEIGHT_POWER
-            / scale.units[item.name]
-        )
-        for item in chosen
-    ]
+    shares_of_chosen = sum(server.weight for server in chosen)
+    return [server._replace(weight=server.weight / shares_of_chosen) for server in chosen]
 
 
-def _sized(
-    shares: Mapping[ServerShape, float], scale: Scale
-) -> Iterable[tuple[ServerShape, str, float, float]]:
-    """Yield each shape with its class, its share of the requests, and its size.
+def exchanged(parts: Mapping[str, float], scale: Scale) -> Mapping[str, float]:
+    """Return the average hosts that a usable unit of each class is worth.
 
-    The size is the amount of the class in average hosts.
+    The class of the largest part is worth its amount. A class of which the server requests half as
+    much is worth twice its amount: so much of the first class goes with it.
+
+    :param parts: of a request, by resource class: weight x requested / unit.
     """
-    for shape, share in shares.items():
-        amounts = shape.amounts()
-        names = [name for name in sorted(amounts) if name in scale.units]
-        if names:
-            name = max(names, key=scale.used.__getitem__)
-            yield shape, name, share, amounts[name] / scale.units[name]
+    largest = max(parts.values())
+    return {name: largest / part / scale.units[name] for name, part in parts.items()}

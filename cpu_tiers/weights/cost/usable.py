@@ -144,52 +144,65 @@ class Providers:
 
 
 class UsablePart:
-    """How much of a resource class of hosts servers of a shape could use.
+    """How much of hosts servers of a shape could use, in average hosts.
 
-    The amount is 0 if a host has no room for one such server. Else the amount is the sum of the
-    free amounts of all providers that could serve a group with the class.
+    The part is 0 if a host has no room for one such server. Else the class decides that such
+    servers would use up first: the smallest product of a factor and the usable amount of the
+    class, which is the sum of what is free on each provider that could serve one of the groups
+    that request the class.
 
-    :ivar shape: of the servers.
-    :ivar name: of the resource class.
+    :param factors: by resource class, the average hosts that a usable unit is worth.
     """
 
-    def __init__(self, usable: UsableAmounts, shape: ServerShape, name: str) -> None:
+    def __init__(
+        self, usable: UsableAmounts, shape: ServerShape, factors: Mapping[str, float]
+    ) -> None:
         self._times = usable.times
-        self.shape, self.name = shape, name
-        smallest = dict(shape.anywhere).get(name)
-        self._least = math.inf if smallest is None else max(1, smallest)
-        self._groups = [group for group, _ in shape.groups if name in dict(group.amounts)]
+        self.shape, self.factors = shape, factors
+        anywhere = dict(shape.anywhere)
+        self._whole: list[tuple[str, float, int]] = []
+        self._grouped: list[tuple[str, float, float, list[GroupShape]]] = []
+        for name, factor in factors.items():
+            groups = [group for group, _ in shape.groups if name in dict(group.amounts)]
+            if groups:
+                self._grouped.append((name, factor, anywhere.get(name, math.inf), groups))
+            else:
+                self._whole.append((name, factor, anywhere[name]))
 
-    def amount(self, providers: Providers) -> int:
+    def amount(self, providers: Providers) -> float:
         """Return the amount of a host."""
         # This runs for every typical server of each new state of a host.
         for group, count in self.shape.groups:
             if sum([self._times(group, number) for number in providers.host]) < count:
-                return 0
+                return 0.0
         amounts, most = providers.without(self.shape.avoided)
         for wanted, amount in self.shape.anywhere:
             if most.get(wanted, 0) < amount:
-                return 0
-        if self._groups:
-            return sum(self._serving(providers))
-        least = self._least
-        return sum([amount for amount in amounts.get(self.name, ()) if amount >= least])
+                return 0.0
+        parts = [
+            factor * sum([amount for amount in amounts[name] if amount >= least])
+            for name, factor, least in self._whole
+        ]
+        for name, factor, smallest, groups in self._grouped:
+            parts.append(factor * sum(self._serving(providers, name, smallest, groups)))
+        return min(parts)
 
-    def _serving(self, providers: Providers) -> Iterable[int]:
+    def _serving(
+        self, providers: Providers, name: str, least: float, groups: Iterable[GroupShape]
+    ) -> Iterable[int]:
         """Yield the free amounts of the providers that could serve one of the groups."""
         for number, (traits, amounts) in zip(providers.host, providers.states, strict=True):
-            free = amounts.get(self.name, 0)
-            in_whole = free >= self._least and self.shape.avoided.isdisjoint(traits)
-            if free > 0 and (
-                in_whole or any(self._times(group, number) for group in self._groups)
-            ):
+            free = amounts.get(name, 0)
+            in_whole = free >= least and self.shape.avoided.isdisjoint(traits)
+            if free > 0 and (in_whole or any(self._times(group, number) for group in groups)):
                 yield free
 
 
 class PlainServers:
     """How much servers without suffixed groups could use; all servers avoid the same traits.
 
-    Where each of these servers has room, the amounts are added up once for all servers.
+    Where each of these servers has room, the amounts are added up once for all servers, and only
+    servers that request their classes in other proportions are worked out apart.
 
     :param parts: the part of each server, with its weight.
     """
@@ -197,24 +210,28 @@ class PlainServers:
     def __init__(self, avoided: frozenset[str], parts: Sequence[tuple[float, UsablePart]]) -> None:
         self._avoided, self._parts = avoided, parts
         self._largest: dict[str, int] = {}
-        self._weights: dict[str, float] = {}
+        weights: dict[tuple[tuple[str, float], ...], float] = {}
         for weight, part in parts:
-            self._weights[part.name] = self._weights.get(part.name, 0.0) + weight
+            # Equal proportions differ in the last digits.
+            factors = tuple((name, float(f"{f:.9g}")) for name, f in part.factors.items())
+            weights[factors] = weights.get(factors, 0.0) + weight
             for name, amount in part.shape.anywhere:
                 self._largest[name] = max(1, amount, self._largest.get(name, 0))
+        self._proportions = list(weights.items())
 
     def amount(self, providers: Providers) -> float:
         """Return the weighted sum of the amounts of a host."""
         amounts, most = providers.without(self._avoided)
         for name, amount in self._largest.items():
-            if most.get(name, 0) < amount:
+            if most.get(name, 0) < amount or min(amounts[name]) < amount:
                 return self._of_each(providers)
-        total = 0.0
-        for name, weight in self._weights.items():
-            if min(amounts[name]) < self._largest[name]:
-                return self._of_each(providers)
-            total += weight * sum(amounts[name])
-        return total
+        totals = {name: sum(amounts[name]) for name in self._largest}
+        return sum(
+            [
+                weight * min([factor * totals[name] for name, factor in factors])
+                for factors, weight in self._proportions
+            ]
+        )
 
     def _of_each(self, providers: Providers) -> float:
         return sum([weight * part.amount(providers) for weight, part in self._parts])

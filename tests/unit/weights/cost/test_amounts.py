@@ -1,5 +1,7 @@
 """The amounts of the hosts of an answer, read at once for hosts that are built alike."""
 
+import pytest
+
 from cpu_tiers.weights.cost.amounts import AnsweredAmounts
 from tests.unit.weights.summaries import Summary, provider
 
@@ -31,8 +33,15 @@ def test_hosts_with_equal_providers_are_summed_together() -> None:
 def test_the_scale_of_an_answer() -> None:
     scale = AnsweredAmounts({**nodes("a", 3), **nodes("b", 3)}).totals().scale()
     assert scale.units == {"DISK_GB": 100.0, "VCPU": 16.0, "PCPU": 4.0}
-    # Of each host 3 of 100 GB are in use, 3 + 4 of 16 VCPU, and 1 of 4 PCPU.
-    assert scale.used == {"DISK_GB": 0.03, "VCPU": 0.4375, "PCPU": 0.25}
+    # In use: 3 of 100 GB, 3 + 4 of 16 VCPU and 1 of 4 PCPU, which are 0.03, 0.4375 and 0.25.
+    assert scale.weights == pytest.approx(
+        {
+            "DISK_GB": 0.0585,  # (0.13 / 0.5375)^2
+            "VCPU": 1.0,
+            "PCPU": 0.4240,  # (0.35 / 0.5375)^2
+        },
+        abs=1e-4,
+    )
 
 
 def test_the_providers_of_a_host_need_not_stand_together() -> None:

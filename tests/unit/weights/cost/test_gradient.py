@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import pytest
+
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights import FRAGMENTATION, Forest, make_forest
 from cpu_tiers.weights.cost.gradient import History
@@ -72,12 +74,22 @@ def test_a_server_with_a_numa_node_avoids_hosts_without_nodes() -> None:
     assert hosts.score("nodes") > hosts.score("flat")
 
 
-def test_typical_servers_are_the_most_frequent_with_the_scarcest_class() -> None:
-    scale = scale_of(host("a", 8, 900, 900).values(), 1)  # used: 8/16 VCPU, 200/2000 VGPU
+def test_typical_servers_and_the_worth_of_their_classes() -> None:
+    """Used: 8/16 VCPU, 200/2000 VGPU, so the weights are 1 and (0.2 / 0.6)^2 = 1/9.
+
+    The server requests 4/16 = 1/4 of the VCPU, and 1000/2000/9 = 1/18 of the VGPU: of VCPU 4.5 as
+    much. So a unit of VCPU is worth 1/16 host, and a unit of VGPU 4.5/2000.
+    """
+    scale = scale_of(host("a", 8, 900, 900).values(), 1)
     often, rare = ServerShape.from_groups(groups(4, 1_000)), ServerShape.from_groups(groups(1))
     (first,) = typical({often: 0.96, rare: 0.04}, scale)
-    assert (first.shape, first.name) == (often, "VCPU")
-    assert first.weight == 1 / 16  # the only typical server, and the class that weighs most
+    assert (first.shape, first.weight) == (often, 1.0)  # the only typical server
+    assert first.factors == pytest.approx({"VCPU": 1 / 16, "VGPU": 4.5 / 2_000})
+
+
+def test_a_class_of_which_nothing_is_requested_does_not_count() -> None:
+    nothing = ServerShape(anywhere=(("VCPU", 0),), groups=())
+    assert typical({nothing: 1.0}, scale_of(host("a", 8).values(), 1)) == []
 
 
 def test_rare_servers_are_typical_if_large() -> None:

@@ -17,7 +17,7 @@ def host(root: str, **free: int) -> dict[str, Summary]:
 
 
 SUMMARIES = {**host("none"), **host("a", VCPU=8, PCPU=4), **host("b", VCPU=3, PCPU=0)}
-SCALE = Scale(units={"VCPU": 16.0, "PCPU": 4.0}, used={}, weights={"VCPU": 1.0, "PCPU": 0.5})
+SCALE = Scale(units={"VCPU": 16.0, "PCPU": 4.0}, weights={"VCPU": 1.0, "PCPU": 0.5})
 
 
 def left(*only_resources: str) -> RemainingAmounts:

@@ -18,7 +18,6 @@ CLOUD = {
 def test_the_scale_of_a_cloud() -> None:
     scale = scale_of(CLOUD.values(), 2)
     assert scale.units == {"VCPU": 8.0, "VGPU": 2.0}  # 16/2 and 4/2
-    assert scale.used == {"VCPU": 0.5, "VGPU": 0.5}
     assert scale.weights == {"VCPU": 1.0, "VGPU": 1.0}
 
 
@@ -29,7 +28,9 @@ def test_a_class_without_use_weighs_little() -> None:
 
 
 def test_more_use_than_capacity_counts_as_all_of_the_capacity() -> None:
-    assert scale_of([provider("a", VCPU=(4, 6))], 1).used == {"VCPU": 1.0}
+    """Used: 1 of VCPU, 1/2 of VGPU. Weights: (1.1 / 1.1)^2 and (0.6 / 1.1)^2 = 0.2975."""
+    weights = scale_of([provider("a", VCPU=(4, 6), VGPU=(2, 1))], 1).weights
+    assert weights == pytest.approx({"VCPU": 1.0, "VGPU": 0.2975}, abs=1e-4)
 
 
 def test_the_parts_and_the_score_of_a_host() -> None:
