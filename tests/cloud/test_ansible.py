@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tests.cloud.gold import boot_gold
-from tests.cloud.page import ROOT, Shell, steps
+from tests.cloud.page import ROOT, Page, Shell
 
 ANSIBLE = f"""\
 cd $(mktemp -d)
@@ -20,13 +20,11 @@ def test_the_page_on_a_stock_cloud(shell: Shell) -> None:
     A second run of the same playbook changes nothing.
     """
     shell.output_of(ANSIBLE)
-    *files, playbook = [
-        step
-        for step in steps("docs/install/deployment.rst")
-        if "enable_plugin" not in step.command
-    ]
-    for step in files:
+    page = Page("docs/install/deployment.rst")
+    for text in ("hosts: control", "[control]"):
+        (step,) = page.take(text).steps()
         shell.follow(step)
+    (playbook,) = page.take("ansible-playbook").steps()
     assert changes(shell.follow(playbook)) == {"compute1": 3, "controller": 2}
     assert changes(shell.follow(playbook)) == {"compute1": 0, "controller": 0}
 

@@ -7,10 +7,12 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+import yaml  # type: ignore[import-untyped]  # its stubs are not installed
 from cliff.command import Command
 from oslo_config import cfg
 
 from cpu_tiers.conf import list_opts
+from tests.cloud.page import blocks
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(
@@ -68,6 +70,33 @@ def test_the_snippet_sets_options_that_exist() -> None:
     for group, section in snippet.items():
         for name in section.keys() - novas:
             assert str(conf[group][name]).lower() == section[name]
+
+
+def options_of(text: str) -> dict[str, dict[str, str]]:
+    """Return the options of lines for nova.conf, by their group."""
+    parser = ConfigParser(default_section="")  # [DEFAULT] is a group as the others
+    parser.read_string(text)
+    return {name: dict(group) for name, group in parser.items() if name}
+
+
+def test_kolla_and_openstack_ansible_have_the_options_of_the_guide() -> None:
+    """No value differs: a test follows the guide in a real cloud."""
+    guide = [block.text for block in blocks("docs/install/install.rst") if block.path]
+    page = blocks("docs/install/deployment.rst")
+    kolla = [block.text for block in page if block.path.startswith("/etc/kolla/config/")]
+    wanted = options_of("\n".join(guide))
+    assert wanted.keys() == {"DEFAULT", "libvirt", "api", "filter_scheduler"}
+    assert options_of("\n".join(kolla)) == wanted
+    (variables,) = (block.text for block in page if "user_variables" in block.path)
+    role = yaml.safe_load(variables)
+    overrides = {
+        "DEFAULT": {"compute_driver": role["nova_compute_driver"]},
+        **role["nova_nova_conf_overrides"],
+    }
+    assert {
+        group: {name: str(value).replace("True", "true") for name, value in options.items()}
+        for group, options in overrides.items()
+    } == wanted
 
 
 def test_the_example_of_the_readme_prints_the_stated_output(
