@@ -1,0 +1,228 @@
+"""A plain cloud: equal hosts, 15 flavors, no tiers, no devices, and servers that come and go.
+
+    python benchmarks/plain.py [--hosts N]… [--seed N]… [--policy P]… [--lifetimes PREDICTION]
+
+Prints the hosts that are empty, on average over the second half of the time, and the refused part
+of the core-hours. Each project uses some flavors, and a flavor of a project has its own lifetime:
+the lifetimes of its servers differ from this lifetime by a factor of e on average.
+
+With ``--lifetimes``, ``best-fit`` alone first takes the hosts that would become empty hardly later
+with the server, after the lifetime that is predicted: ``exact``, ``off`` by a factor of e on
+average, or ``before``, the mean of the earlier servers of the same flavor and project that have
+ended.
+"""
+
+import argparse
+import math
+import random
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from simulate import inventory
+
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.tools.simulation import CloudProvider, SimulatedCloud
+from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
+from cpu_tiers.tools.simulation.requests import Arrival
+from cpu_tiers.tools.simulation.run import Outcome, simulate
+from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.tools.simulation.scores import Scores
+from cpu_tiers.translators import ServerRequest, translate
+
+CPUS, MEMORY_GIB = 64, 256
+REQUESTS, PROJECTS = 6_000, 40
+CORES = 2_400
+"""The CPUs of servers that would run at a time on average, if no request were refused."""
+
+SIZES = [(1, 2), (1, 4), (2, 2), (2, 4), (2, 8), (4, 2), (4, 4), (4, 8), (8, 2), (8, 4)]
+SIZES += [(8, 8), (16, 2), (16, 4), (16, 8), (32, 4)]
+"""The vCPUs of each flavor, and its GiB of memory for each vCPU."""
+
+ALONE = ",ram=0,cpu=0,disk=0"
+POLICIES = (
+    "nova",
+    "nova,ram=-1,cpu=-1,disk=-1",
+    "boring=10",
+    "best-fit=10",
+    "fragmentation=10",
+    "best-fit=100",
+    "fragmentation=100",
+    f"best-fit{ALONE}",
+    f"fragmentation{ALONE}",
+)
+HOUR, MOST_HOURS = 1.0, 30 * 24.0
+
+
+class Server(NamedTuple):
+    """A request: its arrival, its project, and how far an uncertain prediction is off."""
+
+    arrival: Arrival
+    project: int
+    error: float
+
+    @property
+    def lifetime(self) -> float:
+        """Return the hours that the server stays."""
+        return self.arrival.lifetime or 0.0
+
+
+def flavors() -> dict[str, Flavor]:
+    """Return the flavors by name."""
+    found = {}
+    for vcpus, gib in SIZES:
+        name = f"{vcpus}x{gib}"
+        found[name] = Flavor(name=name, vcpus=vcpus, memory_mb=vcpus * gib * 1024, root_gb=20)
+    return found
+
+
+def servers(rng: random.Random) -> list[Server]:
+    """Return the requests in the order of time, which is in hours."""
+    of_cloud = flavors()
+    names = [rng.sample(list(of_cloud), 4) for _ in range(PROJECTS)]
+    usual = [[math.exp(rng.uniform(0, math.log(MOST_HOURS))) for _ in range(4)] for _ in names]
+    activity = [rng.expovariate(1) for _ in names]
+    drawn = []
+    for _ in range(REQUESTS):
+        (project,) = rng.choices(range(PROJECTS), weights=activity)
+        number = rng.randrange(4)
+        hours = min(MOST_HOURS, usual[project][number] * math.exp(rng.gauss(0, 1)))
+        drawn.append((names[project][number], hours, project, math.exp(rng.gauss(0, 1))))
+    core_hours = sum(of_cloud[name].vcpus * hours for name, hours, _, _ in drawn)
+    times = sorted(rng.uniform(0, core_hours / CORES) for _ in drawn)
+    return [
+        Server(Arrival(time=time, flavor=name, lifetime=hours), project, error)
+        for time, (name, hours, project, error) in zip(times, drawn, strict=True)
+    ]
+
+
+class Before:
+    """The lifetimes that servers of the same flavor and project had before."""
+
+    def __init__(self, stream: Sequence[Server]) -> None:
+        self._ends = sorted(stream, key=lambda server: server.arrival.time + server.lifetime)
+        self._seen = 0
+        self._logs: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
+
+    def __call__(self, server: Server) -> float:
+        """Return the mean of the lifetimes, a day without any."""
+        while (
+            ended := self._ends[self._seen]
+        ).arrival.time + ended.lifetime <= server.arrival.time:
+            key = ended.arrival.flavor, ended.project
+            self._logs[key].append(math.log(max(ended.lifetime, HOUR / 60)))
+            self._seen += 1
+        logs = self._logs[server.arrival.flavor, server.project]
+        return math.exp(fmean(logs)) if logs else 24.0
+
+
+def predictions(stream: Sequence[Server]) -> dict[str, Callable[[Server], float]]:
+    """Return the ways to predict the lifetime of a server."""
+    return {
+        "exact": lambda server: server.lifetime,
+        "off": lambda server: server.lifetime * server.error,
+        "before": Before(stream),
+    }
+
+
+class _WithLifetimes(Scheduler):
+    """Takes the hosts that become empty hardly later, and chooses among them by the policy.
+
+    A host becomes empty when its last server is predicted to end. A server that outlives its
+    prediction is predicted to live as long again. The additional hours are compared by their
+    powers of 2.
+    """
+
+    _stream: Sequence[Server]
+    _predict: Callable[[Server], float]
+
+    def watch(self, stream: Sequence[Server], predict: Callable[[Server], float]) -> None:
+        """Take the requests and the way to predict their lifetimes."""
+        self._stream, self._predict = stream, predict
+        self._number = -1
+        self._on: defaultdict[str, list[tuple[float, float, float]]] = defaultdict(list)
+
+    def choose(self, demand: Demand):  # type: ignore[no-untyped-def]  # as of the base class
+        """Return the choice, and note when the server is predicted to end."""
+        self._number += 1
+        server = self._stream[self._number]
+        self._predicted = self._predict(server)
+        choice = super().choose(demand)
+        if choice is not None:
+            begin = server.arrival.time
+            self._on[choice[0]].append((begin + server.lifetime, begin, self._predicted))
+        return choice
+
+    def _best(self, hosts: list[str], scores: Scores | None) -> str:
+        now = self._stream[self._number].arrival.time
+        further = {root: self._further(root, now) for root in hosts}
+        least = min(further.values())
+        return super()._best([root for root in hosts if further[root] == least], scores)
+
+    def _further(self, root: str, now: float) -> int:
+        """Return how much longer a host is in use, as a power of 2 of hours; 0 up to an hour."""
+        self._on[root] = running = [server for server in self._on[root] if server[0] > now]
+        in_use = max((_expected_end(now, *server[1:]) for server in running), default=now)
+        return max(0, math.ceil(math.log2(max(HOUR, now + self._predicted - in_use))))
+
+
+def _expected_end(now: float, begin: float, predicted: float) -> float:
+    end = begin + predicted
+    return end if end > now else now + (now - begin)
+
+
+def run(policy: str, hosts: int, seed: int, lifetimes: str | None) -> Outcome:
+    """Return the outcome of a policy."""
+    rng = random.Random(seed)
+    stream = servers(rng)
+    amounts = {"VCPU": CPUS, "MEMORY_MB": MEMORY_GIB * 1024, "DISK_GB": 4_000}
+    inventories = {name: inventory(amount) for name, amount in amounts.items()}
+    names = [f"host{number}" for number in range(hosts)]
+    cloud = SimulatedCloud(
+        CloudProvider(uuid=name, name=name, inventories=inventories) for name in names
+    )
+    chosen = Policy.parse(policy, WEIGHERS)
+    if lifetimes is None:
+        scheduler = Scheduler(cloud, chosen, rng)
+    else:
+        scheduler = _WithLifetimes(cloud, chosen, rng)
+        scheduler.watch(stream, predictions(stream)[lifetimes])
+    demands = {
+        name: Demand(flavor=name, queries=(translate(ServerRequest(flavor=flavor)),))
+        for name, flavor in flavors().items()
+    }
+    return simulate(cloud, scheduler, [server.arrival for server in stream], demands)
+
+
+def main() -> None:
+    """Print a line for each policy and number of hosts."""
+    parser = argparse.ArgumentParser(description="Empty hosts of a plain cloud.")
+    parser.add_argument("--hosts", action="append", type=int)
+    parser.add_argument("--seed", action="append", type=int)
+    parser.add_argument("--policy", action="append")
+    parser.add_argument("--lifetimes", choices=["exact", "off", "before"])
+    options = parser.parse_args()
+    if options.lifetimes and options.policy:
+        parser.error("--lifetimes: give no --policy: the policy is best-fit alone")
+    policies = [f"best-fit{ALONE}"] if options.lifetimes else options.policy or POLICIES
+    for hosts in options.hosts or (44, 50, 62):
+        for policy in policies:
+            outcomes = [
+                run(policy, hosts, seed, options.lifetimes) for seed in options.seed or (1, 2, 3)
+            ]
+            empty = [
+                fmean(m.empty for m in each.course[len(each.course) // 2 :]) for each in outcomes
+            ]
+            refused = [100 * (each.refused_core_hours or 0.0) for each in outcomes]
+            by_seed = ", ".join(f"{e:.1f}/{r:.2f}" for e, r in zip(empty, refused, strict=True))
+            print(
+                f"{hosts} hosts, {policy}, lifetimes {options.lifetimes}: "
+                f"{fmean(empty):.1f} empty hosts, {fmean(refused):.2f} % of the core-hours refused"
+                f" ({by_seed})",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
