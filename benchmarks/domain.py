@@ -22,7 +22,7 @@ with warnings.catch_warnings():
     from nova.virt.libvirt import driver
 
 from lxml import etree
-from measure import Ratio, report, seconds
+from measure import Ratio, number_of_rounds, report, seconds
 
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.libvirt.domain import write_domain
@@ -32,7 +32,7 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.host import Pages
 
-ROUNDS, CALLS = 40, 10
+ROUNDS, CALLS = number_of_rounds(40), 10
 GOAL = 0.6
 NODES, VCPUS, MEMORY_MB = 2, 64, 65536
 SPECS = {"hw:cpu_policy": "dedicated", "quota:cpu_shares": "6400"}

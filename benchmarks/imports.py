@@ -4,9 +4,9 @@ import statistics
 import sys
 from collections.abc import Iterator
 
-from measure import Ratio, report, seconds_in_child
+from measure import Ratio, number_of_rounds, report, seconds_in_child
 
-ROUNDS = 15
+ROUNDS = number_of_rounds(15)
 GOAL = 0.25
 OURS = "import cpu_tiers.translators, cpu_tiers.weights"
 THEIRS = "import oslo_config.cfg"

@@ -12,6 +12,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 
+def number_of_rounds(number: int) -> int:
+    """Return the number of rounds to measure: fewer in a short draw, ``tox -e bench-draw``."""
+    return int(os.environ.get("CPU_TIERS_BENCH_ROUNDS", number))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:
     """A measured ratio and its goal, the largest allowed ratio."""
@@ -28,10 +33,10 @@ class Ratio:
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """Return the seconds of a call."""
-    start = time.perf_counter()
+    """Return the CPU seconds of a call: other processes add little to these."""
+    start = time.process_time()
     call()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def seconds_in_child(statement: str) -> float:

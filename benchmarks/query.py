@@ -7,15 +7,16 @@ has to be installed (dependency group ``bench``).
 import sys
 import timeit
 from collections.abc import Callable, Iterator, Mapping
+from time import process_time
 
-from measure import Ratio, report
+from measure import Ratio, number_of_rounds, report
 from nova import objects
 from nova.scheduler.utils import ResourceRequest
 
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.translators import ServerRequest, translate
 
-ROUNDS, CALLS = 30, 200
+ROUNDS, CALLS = number_of_rounds(30), 200
 GOAL = 0.2
 
 GOLD = {"quota:cpu_shares_multiplier": "100"}
@@ -71,7 +72,10 @@ def ratios() -> Iterator[Ratio]:
     """Yield the ratio of each flavor."""
     for name, extra_specs in FLAVORS.items():
         calls = ours(extra_specs), novas(extra_specs)
-        rounds = [[timeit.timeit(call, number=CALLS) for call in calls] for _ in range(ROUNDS)]
+        rounds = [
+            [timeit.timeit(call, timer=process_time, number=CALLS) for call in calls]
+            for _ in range(ROUNDS)
+        ]
         mine, theirs = (min(column) / CALLS for column in zip(*rounds, strict=True))
         detail = f"{mine * 1e6:.1f} us of {theirs * 1e6:.1f} us"
         yield Ratio(what=name, ratio=mine / theirs, goal=GOAL, detail=detail)

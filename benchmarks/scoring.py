@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 
 from answer import HOSTS, REQUESTED, REQUIRED, Answer, answer_text
-from measure import Ratio, report
+from measure import Ratio, number_of_rounds, report
 
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights import SCORINGS, Scoring, make_forest
@@ -21,7 +21,7 @@ from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.cost.typical_servers import ServerShape
 from cpu_tiers.weights.soft_traits import SoftTraits
 
-ROUNDS = 30
+ROUNDS = number_of_rounds(30)
 COLD_GOAL, WARM_GOAL = 0.4, 0.05
 TYPICAL_GOALS = 1.0, 0.4
 """Of a scoring that counts typical servers: it reads the candidates of each host, too."""

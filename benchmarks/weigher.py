@@ -25,9 +25,9 @@ with warnings.catch_warnings():
     from cpu_tiers.nova.scheduler.weigher import MULTIPLIER, ResourceProviderWeigher
 
 from answer import HOSTS, REQUESTED, answer
-from measure import Ratio, report, seconds
+from measure import Ratio, number_of_rounds, report, seconds
 
-ROUNDS = 60
+ROUNDS = number_of_rounds(60)
 GOALS = {1.0: ("warm", 1.2), 0.0: ("multiplier 0.0", 1.0)}
 
 
