@@ -69,19 +69,19 @@ UNCERTAIN, MISMATCH, REFUSED = Outcome.UNCERTAIN, Outcome.MISMATCH, Outcome.REFU
         ),
         pytest.param(
             [*MOVED, op(4, 6, Kind.DELETE, place=MIGRATION), op(5, 7, Kind.ROLL_BACK), KEPT],
-            id="a delete frees what is rolled back at the same time",
+            id="a delete frees an allocation that is rolled back at the same time",
         ),
         pytest.param(
             [*MOVED, op(4, 6, Kind.ROLL_BACK, outcome=REFUSED), op(5, 7, Kind.ROLL_BACK), KEPT],
-            id="of two ways back at the same time one has no capacity",
+            id="of two simultaneous ways back the second has no capacity",
         ),
         pytest.param(
             [CLAIM, op(2, 4, Kind.HEAL, ONE, before=ONE), op(3, 5, Kind.MOVE), MIGRATED],
-            id="a move at the same time loses what a heal has added",
+            id="a move at the same time loses the addition of a heal",
         ),
         pytest.param(
             [CLAIM, op(2, 4, Kind.ADD, ONE, lost_write=True), op(3, 5, Kind.ADD, ONE), TWICE],
-            id="what another has added looks like the own write without an answer",
+            id="an addition of another client looks like the own write without an answer",
         ),
         pytest.param(
             [CLAIM, op(2, 4, Kind.MOVE), op(3, 5, Kind.MOVE, outcome=MISMATCH), LOST],
@@ -108,12 +108,13 @@ def test_a_history_with_an_order(history: list[Operation]) -> None:
             id="a refused claim was written",
         ),
         pytest.param(
-            [CLAIM, op(2, 3, Kind.MOVE), read(4, 5, ONE, 1)], id="the source keeps what it gave"
+            [CLAIM, op(2, 3, Kind.MOVE), read(4, 5, ONE, 1)],
+            id="the source keeps the moved allocation",
         ),
-        pytest.param([CLAIM, op(2, 3, Kind.RELEASE, OTHER)], id="a release of what is not held"),
+        pytest.param([CLAIM, op(2, 3, Kind.RELEASE, OTHER)], id="a release without an allocation"),
         pytest.param(
             [*MOVED, op(4, 5, Kind.DELETE, place=MIGRATION), op(5.5, 7, Kind.ROLL_BACK), KEPT],
-            id="what was freed before is rolled back",
+            id="an allocation freed before is rolled back",
         ),
         pytest.param(
             [*MOVED, op(4, 5, Kind.ROLL_BACK), op(6, 7, Kind.ROLL_BACK, outcome=REFUSED)],
@@ -129,7 +130,7 @@ def test_a_history_with_an_order(history: list[Operation]) -> None:
         ),
         pytest.param(
             [CLAIM, op(2, 3, Kind.HEAL, ONE, before=ONE), op(4, 5, Kind.MOVE), MIGRATED],
-            id="a later move loses what a heal has added",
+            id="a later move loses the addition of a heal",
         ),
         pytest.param(
             [op(1, 2, Kind.CLAIM, ONE, outcome=UNCERTAIN), read(0, 0.5, ONE, 1)],

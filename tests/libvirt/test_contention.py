@@ -28,7 +28,9 @@ def test_the_specs_six_guests(hypervisor: libvirt.virConnect, tmp_path: Path) ->
 
 
 CONTESTS = [
-    pytest.param(ASLEEP, 1, id="who sleeps leaves its part to the others, in proportion"),
+    pytest.param(
+        ASLEEP, 1, id="a sleeping guest leaves CPU time to the running guests, in proportion"
+    ),
     pytest.param(VCPUS, 1, id="a weight is divided over the vCPUs of a guest"),
     pytest.param(EMULATOR, 1, id="a busy QEMU takes from its own guest alone"),
     pytest.param(WHOLE_CPU, 3, id="a vCPU cannot use more than a CPU"),

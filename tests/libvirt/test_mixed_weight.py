@@ -16,7 +16,9 @@ ALL_VCPUS = 200
     ("dedicated", "least", "most"),
     [
         pytest.param("busy", 0.7, 1.4, id="busy dedicated vCPU: what was promised, 1"),
-        pytest.param("idle", 1.5, 2.7, id="idle one: what it leaves goes to the shared one, 2"),
+        pytest.param(
+            "idle", 1.5, 2.7, id="idle dedicated vCPU: the rest goes to the shared vCPU, 2"
+        ),
     ],
 )
 def test_a_weight_by_all_vcpus(

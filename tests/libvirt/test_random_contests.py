@@ -132,7 +132,7 @@ def test_the_noise_of_a_window() -> None:
         pytest.param(0.30, 0.0, False, id="at the floor"),
         pytest.param(0.29, 0.0, False, id="below by the noise, 0.02, or less"),
         pytest.param(0.27, 0.0, True, id="below by more than the noise"),
-        pytest.param(0.27, 0.02, False, id="others took the rest"),
+        pytest.param(0.27, 0.02, False, id="another process took the rest"),
     ],
 )
 def test_below_the_floor(measured: float, foreign: float, below: bool) -> None:

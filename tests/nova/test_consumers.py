@@ -42,7 +42,7 @@ BOTH: dict[str, Any] = {"old_flavor": "old", "new_flavor": "new"}
         pytest.param(record(SERVER, "resize", **BOTH), "new", id="the destination of a resize"),
         pytest.param(record(MIGRATION, "resize", **BOTH), "old", id="the source of a resize"),
         pytest.param(record(MIGRATION, "resize"), "now", id="a source before the old one is kept"),
-        pytest.param(record(SERVER, "resize"), None, id="a destination that has not heard of it"),
+        pytest.param(record(SERVER, "resize"), None, id="a destination without the request"),
     ],
 )
 def test_allocations_belong_to_a_flavor(consumer: ConsumerRecord, name: str | None) -> None:

@@ -54,8 +54,13 @@ def flavor(specs: Mapping[str, str], vcpus: int = 8) -> Any:
         pytest.param({"resources:PCPU": "8"}, id="PCPU alone"),
         pytest.param({"resources:VCPU": "0", "resources:PCPU": "8"}, id="one amount is 0"),
         pytest.param({"resources:VCPU": "3", "resources:VGPU": "1"}, id="another class"),
-        pytest.param({"resources:VCPU": "x", "resources:PCPU": "8"}, id="Nova overlooks it"),
-        pytest.param({"resources_A:VCPU": "3", "resources:PCPU": "8"}, id="so it does here"),
+        pytest.param(
+            {"resources:VCPU": "x", "resources:PCPU": "8"}, id="Nova overlooks the fault"
+        ),
+        pytest.param(
+            {"resources_A:VCPU": "3", "resources:PCPU": "8"},
+            id="cpu-tiers overlooks the fault, too",
+        ),
         pytest.param({"resources1:PCPU": "4", "resources2:PCPU": "4"}, id="one class twice"),
     ],
 )
@@ -95,7 +100,7 @@ def test_amounts_become_a_mask() -> None:
             {"hw:cpu_policy": "mixed", "hw:cpu_realtime_mask": "1"},
             {"hw_cpu_realtime_mask": "3-7"},
             {"hw:cpu_dedicated_mask": "3-7"},
-            id="the real-time mask of an image overrides it",
+            id="the real-time mask of an image overrides the flavor's mask",
         ),
         pytest.param(
             {"resources:VCPU": "3", "resources:PCPU": "5", "hw:numa_nodes": "2"}

@@ -297,8 +297,10 @@ def test_add_is_for_all_or_for_none(client: PlacementClient, host: str) -> None:
 @pytest.mark.parametrize(
     "believed",
     [
-        pytest.param(Holdings.by_name({SERVER: {"compute1": {"VCPU": 2}}}), id="it was resized"),
-        pytest.param(Holdings[ProviderName](), id="it has come"),
+        pytest.param(
+            Holdings.by_name({SERVER: {"compute1": {"VCPU": 2}}}), id="the server was resized"
+        ),
+        pytest.param(Holdings[ProviderName](), id="the server has come"),
     ],
 )
 def test_an_addition_to_changed_allocations_is_refused(

@@ -134,7 +134,7 @@ def test_a_port_with_groups_beside_a_served_port(host: Host) -> None:
 @pytest.mark.parametrize(
     ("error", "again"),
     [
-        pytest.param(PortNotRecorded("500"), 0, id="Neutron fails: the next run tells it"),
+        pytest.param(PortNotRecorded("500"), 0, id="Neutron fails: the next run writes the port"),
         pytest.param(PortGone("404"), 1000, id="the port is gone: its part, too"),
     ],
 )

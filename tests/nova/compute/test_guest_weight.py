@@ -59,7 +59,7 @@ def weight(tier: objects.Flavor) -> str | None:
         pytest.param(2, "100", "200", id="100 x 2"),
         pytest.param(3, "2.5", "8", id="2.5 x 3 = 7.5, and a half is rounded up"),
         pytest.param(1, "10000", "10000", id="the largest weight of cgroup v2"),
-        pytest.param(2, "10000", None, id="10000 x 2 is above it"),
+        pytest.param(2, "10000", None, id="10000 x 2 is above the largest weight"),
         pytest.param(1, "0", None, id="zero"),
         pytest.param(1, "-1", None, id="negative"),
         pytest.param(1, "NaN", None, id="NaN"),

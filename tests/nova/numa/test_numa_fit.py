@@ -230,7 +230,7 @@ def test_page_sizes(
 @pytest.mark.parametrize(
     ("asked", "allocated"),
     [
-        pytest.param(ANY, 1048576, id="the host does not have it"),
+        pytest.param(ANY, 1048576, id="the host lacks the page size"),
         pytest.param(None, 2048, id="a guest that asks for none gets the smallest"),
         pytest.param(LARGE, 4, id="large, for which nova-scheduler has not asked"),
         pytest.param(SMALL, 2048, id="small, for which nova-scheduler has not asked"),

@@ -63,7 +63,7 @@ def test_a_flavor_decides_the_missing_shares(
 @pytest.mark.parametrize(
     "held",
     [
-        pytest.param({"VCPU": 2, SHARES: 200}, id="has what it asks for"),
+        pytest.param({"VCPU": 2, SHARES: 200}, id="has the shares of the flavor"),
         pytest.param({"VCPU": 2, SHARES: 1}, id="has another amount, which is not ours to change"),
         pytest.param({"PCPU": 2}, id="has no shared CPU of this provider"),
         pytest.param({"DISK_GB": 2}, id="has its CPUs elsewhere"),

@@ -102,7 +102,7 @@ def test_an_amount_serves_a_single_port() -> None:
     [
         pytest.param({}, {"a": 9}, id="too little"),
         pytest.param({}, {"agent": 10}, id="a provider without the trait"),
-        pytest.param({"required": ["!CUSTOM_OLD"]}, {"b": 10}, id="one that is forbidden"),
+        pytest.param({"required": ["!CUSTOM_OLD"]}, {"b": 10}, id="a forbidden provider"),
         pytest.param({"required": ["in:CUSTOM_X,CUSTOM_Y"]}, {"a": 10}, id="neither of two"),
     ],
 )
@@ -137,9 +137,9 @@ def test_a_trait_alone() -> None:
     [
         pytest.param(port("p", 10, ["a"]), "port p, bi", id="no uuid in the profile"),
         pytest.param(port("p", 10, {"q": "a"}), "port p, bi", id="no uuid of this group"),
-        pytest.param(port("p", 10, "elsewhere"), "its profil", id="not of this host"),
+        pytest.param(port("p", 10, "elsewhere"), "its profil", id="a provider of another host"),
         pytest.param(port("p", -1), "port p, re", id="a request that cannot be read"),
-        pytest.param(port("p", -1, "a"), "port p, re", id="the same of a bound port"),
+        pytest.param(port("p", -1, "a"), "port p, re", id="an unreadable request of a bound port"),
     ],
 )
 def test_an_undecidable_port_names_the_limit(faulty: Port, limit: str) -> None:

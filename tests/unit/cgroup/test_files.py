@@ -38,8 +38,10 @@ def fail(error: Exception) -> None:
     "error",
     [
         pytest.param(FileNotFoundError(2, "No such file", "/proc/7"), id="the process ended"),
-        pytest.param(ProcessLookupError(3, "No such process"), id="it ended during the read"),
-        pytest.param(NotADirectoryError(20, "Not a directory"), id="its folder is gone"),
+        pytest.param(
+            ProcessLookupError(3, "No such process"), id="the process ended during the read"
+        ),
+        pytest.param(NotADirectoryError(20, "Not a directory"), id="the folder is gone"),
     ],
 )
 def test_a_process_that_ended_is_no_fault(error: OSError) -> None:

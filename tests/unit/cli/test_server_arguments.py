@@ -16,7 +16,9 @@ from cpu_tiers.tools.frame.server_request import add_numa_argument, requests_num
         pytest.param("", [], True, id="a server with NUMA nodes"),
         pytest.param("query_placement_for_numa = false", [], False, id="the option"),
         pytest.param("query_placement_for_numa = false", ["--numa"], True, id="the argument"),
-        pytest.param("query_placement_for_numa = true", ["--no-numa"], False, id="its opposite"),
+        pytest.param(
+            "query_placement_for_numa = true", ["--no-numa"], False, id="the opposite argument"
+        ),
     ],
 )
 def test_numa_nodes(tmp_path: Path, option: str, arguments: list[str], wanted: bool) -> None:

@@ -24,9 +24,11 @@ def guest(weight: int, cpus: frozenset[int], vcpus: int = 1) -> Slice:
     ("percent", "gold", "bronze"),
     [
         # On one CPU a guest keeps its part, whether its vCPU or its QEMU runs.
-        pytest.param(12, Fraction(80, 112), Fraction(20, 112), id="0.8 and 0.2 of it, by 1.12"),
+        pytest.param(
+            12, Fraction(80, 112), Fraction(20, 112), id="0.8 and 0.2 of the CPU, by 1.12"
+        ),
         pytest.param(50, Fraction(8, 15), Fraction(2, 15), id="0.8 and 0.2, by 1.5"),
-        pytest.param(100, Fraction(2, 5), Fraction(1, 10), id="half of it"),
+        pytest.param(100, Fraction(2, 5), Fraction(1, 10), id="half of the CPU"),
         pytest.param(1000, Fraction(2, 5), Fraction(1, 10), id="QEMU has no more than a vCPU"),
     ],
 )

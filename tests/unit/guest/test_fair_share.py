@@ -92,7 +92,7 @@ def test_the_specs_six_guests(
             {"gold": Fraction(1, 2), "untiered": Fraction(1, 2)},
             id="cgroup v2: an untiered guest weighs like Gold",
         ),
-        pytest.param({}, {}, id="nobody"),
+        pytest.param({}, {}, id="no contender"),
         pytest.param({"halted": guest(100), "b": guest(1, "0")}, {"b": 1}, id="no vCPU runs"),
     ],
 )
@@ -121,7 +121,7 @@ def test_shares_of_a_single_pool(
             {**{f"a{i}": guest(100, "0") for i in range(3)}, "b": guest(100, "0-1")},
             # by 4, each would get half a CPU; CPU 0 gives a third, and b has CPU 1
             {"a0": Fraction(1, 3), "a1": Fraction(1, 3), "a2": Fraction(1, 3), "b": 1},
-            id="who is crowded on its CPU gets no other",
+            id="a crowded thread gets no other CPU",
         ),
         pytest.param(
             {
@@ -131,7 +131,7 @@ def test_shares_of_a_single_pool(
             },
             # Gold fills its cell; 2 CPUs of the other by 25, 25, 50, 50: 2/150 per weight
             {"gold": Fraction(2), "bronze": Fraction(2, 3), "floats": Fraction(4, 3)},
-            id="NUMA cells: who floats goes where less weight is",
+            id="NUMA cells: a floating vCPU goes to the cell with less weight",
         ),
         pytest.param(
             {"pinned": guest(1, "3", "2"), "a": guest(100, "0"), "b": guest(300, "0")},
@@ -164,7 +164,7 @@ def test_cpu_sets(host: dict[str, Contender], expected: dict[str, Fraction]) -> 
         pytest.param("0", Fraction(4, 10), Fraction(1, 10), Fraction(5, 10), id="one CPU"),
         # 3 CPUs by 80 + 20 and 50 + 50 would be 1.2 for Gold, which gets 1. The other 2
         # by 20, 50 and 50: 2/120 per weight. machine.slice has 4/3 of 3 CPUs, not a half.
-        pytest.param("0-2", 1, *by(3, 1, 5), id="what Gold leaves goes to all, by weight"),
+        pytest.param("0-2", 1, *by(3, 1, 5), id="the rest of Gold goes to all, by weight"),
     ],
 )
 def test_slices(cpus: str, gold: Fraction, bronze: Fraction, service: Fraction) -> None:

@@ -18,12 +18,14 @@ from tests.unit.guest.drawings import guest, host, placed
         pytest.param(".. ..", 2, None, None, "0: 0 1", id="no policy is prefer"),
         pytest.param("x. .. x.", 2, "prefer", None, "0: 2 3", id="siblings before a whole core"),
         pytest.param("x. .. x.", 1, "prefer", None, "0: 1", id="alone: on a broken core"),
-        pytest.param(".. .. x.", 3, "prefer", None, "0: 0 1 5", id="the odd one breaks none"),
+        pytest.param(".. .. x.", 3, "prefer", None, "0: 0 1 5", id="the odd vCPU breaks no core"),
         pytest.param("x. x. x.", 2, "prefer", None, "0: 1 3", id="no siblings: any"),
-        pytest.param("x. x. x. ..", 4, None, None, "0: 1 3 5 6", id="apart: broken ones first"),
+        pytest.param("x. x. x. ..", 4, None, None, "0: 1 3 5 6", id="apart: broken cores first"),
         pytest.param(". . .", 2, "prefer", None, "0: 0 1", id="no hyperthreads: any"),
         pytest.param("x. .. x.", 2, "require", None, "0: 2 3", id="require: on one core"),
-        pytest.param("x. .. ..", 3, "require", None, "0: 2 3 4", id="the odd one beside a free"),
+        pytest.param(
+            "x. .. ..", 3, "require", None, "0: 2 3 4", id="the odd vCPU beside a free CPU"
+        ),
         pytest.param("....", 3, "require", None, "0: 0 1 2", id="three of four threads"),
         pytest.param(".... ....", 5, "require", None, "0: 0 1 2 4 5", id="3 + 2, not 4 + 1"),
         pytest.param("....  xx..", 2, "require", None, "0: 6 7", id="half a core before a whole"),

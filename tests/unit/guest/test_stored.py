@@ -53,12 +53,12 @@ def test_the_old_form_has_dedicated_vcpus_in_cpuset() -> None:
     ("stored", "expected"),
     [
         pytest.param(old("dedicated"), PINNED, id="dedicated vCPUs move"),
-        pytest.param(old("shared"), FLOATING, id="shared ones stay"),
+        pytest.param(old("shared"), FLOATING, id="shared vCPUs stay"),
         pytest.param(
             old("dedicated", cpuset="", pcpuset="0-2"), PINNED, id="moved without a new form"
         ),
         pytest.param(
-            old(None), topology(None, CpuSet({0, 1, 2}), CpuSet()), id="no policy: they stay"
+            old(None), topology(None, CpuSet({0, 1, 2}), CpuSet()), id="no policy: the vCPUs stay"
         ),
     ],
 )

@@ -12,12 +12,14 @@ GOLD = ((0.8, 1.0),)
 @pytest.mark.parametrize(
     ("spent", "floor", "fair", "missing"),
     [
-        pytest.param(CpuTime(6, 4), 8, 10, 2, id="it wanted all 10 s: owed 8 and 10 of them"),
+        pytest.param(CpuTime(6, 4), 8, 10, 2, id="the guest wanted all 10 s: owed 8 s and 10 s"),
         pytest.param(CpuTime(7.5, 2.5), 8, 10, 0, id="less than a tenth is missing"),
         pytest.param(CpuTime(9, 1), 8, 10, 0, id="more than the floor"),
         # It wanted half a second: owed 0.4 s, of which it ran 0.1.
-        pytest.param(CpuTime(0.1, 0.4), 0.4, 0.5, 0.3, id="it slept, and waited at each burst"),
-        pytest.param(CpuTime(0, 0), 0, 0, 0, id="it slept"),
+        pytest.param(
+            CpuTime(0.1, 0.4), 0.4, 0.5, 0.3, id="the guest slept, and waited at each burst"
+        ),
+        pytest.param(CpuTime(0, 0), 0, 0, 0, id="the guest slept"),
         pytest.param(CpuTime(2, 10), 8, 10, 6, id="a wait of the interval before ended in it"),
     ],
 )

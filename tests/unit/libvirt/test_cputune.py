@@ -49,7 +49,7 @@ def share(guest: Guest, host: ComputeHost) -> Guest:
     [
         pytest.param(MIXED, "0-4,8-12", id="no policy: over the CPUs of all vCPUs"),
         pytest.param(REALTIME, "0-3", id="no policy: not over those of real-time vCPUs"),
-        pytest.param(ISOLATED, "5", id="isolate: on the CPU of their own"),
+        pytest.param(ISOLATED, "5", id="isolate: on the reserved CPU"),
         pytest.param(share(ISOLATED, HOST), "0-3,8-11", id="share: over cpu_shared_set"),
         pytest.param(
             share(ISOLATED, NO_SHARED_SET), "4,6,13,15", id="share, without that set: no policy"

@@ -51,14 +51,16 @@ def test_shared_vcpus_float_over_the_shared_cpus_of_the_node() -> None:
 @pytest.mark.parametrize(
     ("policy", "realtime", "shared_set", "expected"),
     [
-        pytest.param("isolate", "", "4-5,12-13", "3", id="isolate: the CPU kept for them"),
+        pytest.param("isolate", "", "4-5,12-13", "3", id="isolate: the reserved CPU"),
         pytest.param("isolate", "1-3", "", "3", id="isolate, real-time"),
         pytest.param("share", "", "4-5,12-13", "4-5,12-13", id="share: cpu_shared_set"),
         pytest.param("share", "1-3", "4-5,12-13", "4-5,12-13", id="share, real-time"),
         pytest.param("share", "", "", "1-2,4-5,9", id="share without cpu_shared_set: the vCPUs'"),
-        pytest.param(None, "", "4-5,12-13", "1-2,4-5,9", id="default: those of all vCPUs"),
-        pytest.param(None, "1,3", "4-5,12-13", "2,4-5", id="real-time 1 and 3: those of 0 and 2"),
-        pytest.param(None, "0-3", "", "1-2,4-5,9", id="all real-time: those of all"),
+        pytest.param(None, "", "4-5,12-13", "1-2,4-5,9", id="default: the CPUs of all vCPUs"),
+        pytest.param(
+            None, "1,3", "4-5,12-13", "2,4-5", id="real-time 1 and 3: the CPUs of 0 and 2"
+        ),
+        pytest.param(None, "0-3", "", "1-2,4-5,9", id="all real-time: the CPUs of all vCPUs"),
     ],
 )
 def test_emulator_threads(

@@ -22,7 +22,7 @@ from tests.unit.libvirt.guests import LARGE_PAGES, MIXED, REALTIME, guest
             "<memoryBacking><nosharepages/><locked/></memoryBacking>",
             id="memory of real-time vCPUs is locked and not merged",
         ),
-        pytest.param(MIXED, "", id="others need none"),
+        pytest.param(MIXED, "", id="small pages need no backing"),
         pytest.param(guest(), "", id="without a topology"),
     ],
 )

@@ -106,7 +106,7 @@ NEW = (
             state(c1=present("A")),
             host("A", "B"),
             (SetTraits(provider="c1", before=frozenset({"A"}), after=frozenset({"A", "B"})),),
-            id="a trait is added to those that are there",
+            id="a trait is added to the present traits",
         ),
         pytest.param(
             State(
@@ -131,9 +131,7 @@ def test_steps(before: State, wanted: ResourceProvider, expected: tuple[Step, ..
 @pytest.mark.parametrize(
     ("has", "wants", "initial", "becomes"),
     [
-        pytest.param(
-            2.0, 4.0, True, 2.0, id="an initial ratio gives way to the one that is there"
-        ),
+        pytest.param(2.0, 4.0, True, 2.0, id="an initial ratio gives way to the present ratio"),
         pytest.param(2.0, 4.0, False, 4.0, id="a configured ratio wins"),
         pytest.param(None, 4.0, True, 4.0, id="an initial ratio is for a new inventory"),
         pytest.param(1.10000002, 1.1, False, 1.10000002, id="equal in single precision is equal"),
@@ -160,7 +158,7 @@ def test_parents_come_before_children() -> None:
     ("initial", "has_shares", "becomes"),
     [
         pytest.param(True, False, 10.0, id="a new inventory has the ratio of VCPU"),
-        pytest.param(True, True, 10.0, id="so has one that is there with another ratio"),
+        pytest.param(True, True, 10.0, id="a present inventory gets the ratio of VCPU, too"),
         pytest.param(False, True, 4.0, id="a configured ratio wins"),
     ],
 )
@@ -236,7 +234,7 @@ def test_numa_nodes_without_anything_may_vanish() -> None:
 @pytest.mark.parametrize(
     ("initial", "becomes"),
     [
-        pytest.param(True, 2.0, id="what an operator set on the root goes along"),
+        pytest.param(True, 2.0, id="a ratio that an operator set on the root goes along"),
         pytest.param(False, 16.0, id="a configured ratio wins"),
     ],
 )

@@ -43,7 +43,9 @@ EITHER = frozenset([frozenset(["FAST", "RED"])])
         pytest.param(
             query(group("1", VCPU=1, CARD=1)), [], id="a single provider serves a suffixed group"
         ),
-        pytest.param(query(group("1", "FAST", CARD=1)), [{"1": "host-c2"}], id="its traits"),
+        pytest.param(
+            query(group("1", "FAST", CARD=1)), [{"1": "host-c2"}], id="the traits of the provider"
+        ),
         pytest.param(
             query(group(VCPU=1, DISK=1)), [{"": "disks+pool"}], id="a pool serves its aggregate"
         ),

@@ -114,7 +114,7 @@ def test_no_disk() -> None:
         pytest.param(
             {f"resources__{VCPU_SHARES}": "7"},
             {"VCPU:4", f"{VCPU_SHARES}:7"},
-            id="what the flavor states itself wins",
+            id="an amount in the flavor wins",
         ),
     ],
 )

@@ -100,7 +100,9 @@ DISK = {**SIZES, "DISK_GB": 1}
 @pytest.mark.parametrize(
     ("before", "groups", "aggregates", "policy", "apart"),
     [
-        pytest.param(None, {}, [], "isolate", (), id="only NUMA nodes: Placement does it"),
+        pytest.param(
+            None, {}, [], "isolate", (), id="only NUMA nodes: Placement isolates the groups"
+        ),
         pytest.param(None, {None: DISK}, [["aggregate"]], "isolate", (), id="beside the anchor"),
         pytest.param(
             "isolate", {None: DISK, "1": {GPU: 1}}, [], "isolate", (), id="the disk, too"

@@ -13,13 +13,13 @@ GOLD, BRONZE = guest("gold", 75, CPU0), guest("bronze", 25, CPU0)
 @pytest.mark.parametrize(
     ("gold", "owed"),
     [
-        pytest.param(CpuTime(7.5, 2.5), None, id="all that it is owed"),
+        pytest.param(CpuTime(7.5, 2.5), None, id="all of the owed time"),
         pytest.param(CpuTime(6.8, 3.2), None, id="0.68 is within a tenth of 0.75"),
         pytest.param(CpuTime(6.7, 3.3), 0.75, id="0.67 is not"),
-        pytest.param(CpuTime(0.1, 0.0), None, id="it slept: 0.01 wanted, and had"),
+        pytest.param(CpuTime(0.1, 0.0), None, id="the guest slept: 0.01 wanted, and had"),
         # 0.75 of what it waited: 0.09 s are not missed, 0.15 s are
-        pytest.param(CpuTime(0.0, 0.12), None, id="it woke up"),
-        pytest.param(CpuTime(0.0, 0.2), 0.015, id="it was left to wait"),
+        pytest.param(CpuTime(0.0, 0.12), None, id="the guest woke up"),
+        pytest.param(CpuTime(0.0, 0.2), 0.015, id="the guest was left to wait"),
         # half of the time it wanted to run, and is owed half of 0.75
         pytest.param(CpuTime(3.75, 1.25), None, id="half the time"),
         pytest.param(CpuTime(3.0, 2.0), 0.375, id="too little of half the time"),

@@ -11,7 +11,7 @@ from tests.unit.guest.audit.hosts import SHARED, cgroups, evidence, guest, summa
     ("domain", "text"),
     [
         pytest.param(guest("a", 100), "", id="on all shared CPUs"),
-        pytest.param(guest("a", 100, CpuSet({1})), "", id="on one of them"),
+        pytest.param(guest("a", 100, CpuSet({1})), "", id="on a single shared CPU"),
         pytest.param(guest("a", 100, CpuSet({1, 9})), "", id="the host does not have CPU 9"),
         pytest.param(guest("a", 100, CpuSet({2}), SHARED), "", id="mixed"),
         pytest.param(
