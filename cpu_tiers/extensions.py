@@ -5,6 +5,7 @@ The contract of the plugins of each namespace:
 * ``cpu_tiers.translators``: :mod:`cpu_tiers.translators.contract`
 * ``cpu_tiers.inventory``: :mod:`cpu_tiers.inventory.contract`
 * ``cpu_tiers.domain_xml``: :mod:`cpu_tiers.libvirt.contract`
+* ``cpu_tiers.scorings``: :mod:`cpu_tiers.weights.scoring`
 
 If a plugin does not load, or if two distributions have a plugin of the same
 name, loading fails: leaving a plugin out would silently change the resources
@@ -19,11 +20,15 @@ from typing import Any
 
 from stevedore import ExtensionManager
 
+from cpu_tiers import weights
 from cpu_tiers.errors import ExtensionError
+from cpu_tiers.weights import Scoring
+from cpu_tiers.weights.scoring import FunctionScoring
 
 TRANSLATORS = "cpu_tiers.translators"
 INVENTORY = "cpu_tiers.inventory"
 DOMAIN_XML = "cpu_tiers.domain_xml"
+SCORINGS = "cpu_tiers.scorings"
 
 
 def load(namespace: str) -> dict[str, Callable[..., Any]]:
@@ -47,6 +52,19 @@ def load(namespace: str) -> dict[str, Callable[..., Any]]:
             raise ExtensionError(f"{namespace}: {extension.entry_point_target} is not callable")
         plugins[extension.name] = extension.plugin
     return plugins
+
+
+def scoring(name: str) -> Scoring:
+    """Return a scoring of cpu-tiers, or else of another distribution.
+
+    :raises ExtensionError: a scoring of another distribution does not load, or there is none of
+        the name.
+    """
+    if own := weights.SCORINGS.get(name):
+        return own
+    if function := load(SCORINGS).get(name):
+        return FunctionScoring(function)
+    raise ExtensionError(f"{SCORINGS}: there is no scoring {name!r}; install its distribution")
 
 
 def _refuse(manager: ExtensionManager[Any], entry_point: EntryPoint, error: BaseException) -> None:

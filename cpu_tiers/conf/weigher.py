@@ -5,13 +5,21 @@ from typing import Any
 
 from oslo_config import cfg
 
-from cpu_tiers.conf.weighted_names import WeightedNames
+from cpu_tiers import extensions
+from cpu_tiers.conf.weigher_types import ScoringName, ShapeType, WeightedNames
 from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.soft_traits import soft_traits
-from cpu_tiers.weights import SCORINGS
+from cpu_tiers.model.names import as_known
+from cpu_tiers.weights import REQUESTED_TO_CAPACITY, SCORINGS, RequestedToCapacity, Scoring
 from cpu_tiers.weights.soft_traits import SoftTraits
 
 _PREFERRED, _AVOIDED = "resource_provider_preferred_traits", "resource_provider_avoided_traits"
+
+SAME_HOST = "resource_provider_same_host_weight_multiplier"
+SAME_AGGREGATE = "resource_provider_same_aggregate_weight_multiplier"
+SAME_PROJECT = "resource_provider_same_project_weight_multiplier"
+NEARNESS = (SAME_HOST, SAME_AGGREGATE, SAME_PROJECT)
+"""The multipliers of nearness."""
 
 OPTIONS = [
     cfg.FloatOpt(
@@ -33,34 +41,55 @@ Related options:
 * ``[filter_scheduler] resource_provider_scoring``
 """,
     ),
-    cfg.StrOpt(
+    cfg.Opt(
         "resource_provider_scoring",
+        type=ScoringName([(name, each.description) for name, each in SCORINGS.items()]),
         default="literal",
-        choices=[(name, scoring.description) for name, scoring in SCORINGS.items()],
         help="""
 How the resources and traits of a host become a score between 0.0 and 1.0.
+The name of a scoring of another distribution is a value, too.
 
 Related options:
 
 * ``[filter_scheduler] resource_provider_resources``
+* ``[filter_scheduler] resource_provider_shape``
 * ``[filter_scheduler] resource_provider_traits``
 """,
     ),
-    cfg.ListOpt(
+    cfg.Opt(
         "resource_provider_resources",
+        type=WeightedNames(),
         default=[],
         help="""
-The resource classes that count in the score, such as ``VCPU,MEMORY_MB``. If the
-list is empty, every class of the host's providers counts.
+The resource classes that count in the score, such as ``VCPU,MEMORY_MB=2``.
+If the list is empty, every class of the host's providers counts. A class
+has the weight 1 or a weight from 0 to 1000, which ``best-fit`` and
+``fragmentation`` ignore.
+""",
+    ),
+    cfg.Opt(
+        "resource_provider_shape",
+        type=ShapeType(),
+        default="0=1,100=0",
+        help="""
+The points of the function of the scoring ``requested-to-capacity``: how
+many percent of the capacity of a resource class are in use with the server,
+from 0 to 100, and the part of the class in the score, from 0 to 1.
+``0=1,100=0`` prefers empty hosts, and ``0=0,100=1`` full hosts.
+
+The metadata key ``resource_provider_shape`` of a host aggregate overrides
+this option for the hosts of the aggregate. If a host is in several
+aggregates with different shapes, the shape with the lowest score counts.
 """,
     ),
     cfg.ListOpt(
         "resource_provider_traits",
         default=[],
         help="""
-The traits that count in the score, such as ``HW_CPU_X86_AVX2``. If the list is
-empty, every trait of the host's providers counts. Name the traits by which your
-hosts differ: the many traits that all hosts have make the scores nearly equal.
+The traits that count in the score, such as ``HW_CPU_X86_AVX2``. If the list
+is empty, every trait of the host's providers counts. Name the traits by
+which your hosts differ: the many traits that all hosts have make the scores
+nearly equal.
 """,
     ),
     cfg.FloatOpt(
@@ -105,7 +134,67 @@ Traits of hosts that servers prefer, whatever their flavor, in the form of
 ``resource_provider_avoided_traits``. No entry may be in both options.
 """,
     ),
+    cfg.FloatOpt(
+        SAME_HOST,
+        default=0.0,
+        help="""
+The weight of the present host of a server that is moved, if this host is a
+candidate. A host aggregate overrides this option as it does
+``resource_provider_weight_multiplier``.
+""",
+    ),
+    cfg.FloatOpt(
+        SAME_AGGREGATE,
+        default=0.0,
+        help="""
+The weight of hosts that are near the present host of a server that is
+moved. A host has the whole weight if it is in an aggregate with the present
+host for each key of ``resource_provider_same_aggregate_keys``, and
+otherwise the part of these keys. A host aggregate overrides this option as
+it does ``resource_provider_weight_multiplier``.
+""",
+    ),
+    cfg.ListOpt(
+        "resource_provider_same_aggregate_keys",
+        default=[],
+        help="""
+The metadata keys of the host aggregates that group hosts by place, such as
+``rack,shard``.
+
+Related options:
+
+* ``[filter_scheduler] resource_provider_same_aggregate_weight_multiplier``
+""",
+    ),
+    cfg.FloatOpt(
+        SAME_PROJECT,
+        default=0.0,
+        help="""
+The weight of hosts in an aggregate of the project of the server: its
+metadata have the project in a key that begins with ``filter_tenant_id``. A
+host aggregate overrides this option as it does
+``resource_provider_weight_multiplier``.
+""",
+    ),
 ]
+
+
+def configured_scoring(options: Any, name: str = "") -> Scoring:
+    """Return a scoring.
+
+    :param options: the values of ``[filter_scheduler]``.
+    :param name: of the scoring; by default, the name in nova.conf.
+    :raises ExtensionError: a scoring of another distribution does not load.
+    """
+    name = name or options.resource_provider_scoring
+    if name == REQUESTED_TO_CAPACITY:
+        return RequestedToCapacity(options.resource_provider_shape)
+    return extensions.scoring(name)
+
+
+def class_weights(options: Any) -> dict[str, float]:
+    """Return the weights of the resource classes that count, by the names that cpu-tiers uses."""
+    return {as_known(name): each for name, each in options.resource_provider_resources.items()}
 
 
 def request_traits(options: Any, extra_specs: Mapping[str, str]) -> SoftTraits:

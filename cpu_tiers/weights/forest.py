@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cpu_tiers.model.names import NUMA_SERVER
 from cpu_tiers.model.numa import OF_TREE
-from cpu_tiers.weights.scoring import LITERAL, MeanScoring, Scoring
+from cpu_tiers.weights.scoring import (
+    LITERAL,
+    HostScoring,
+    MeanScoring,
+    RequestedServer,
+    Scoring,
+    weighted_mean,
+)
 
 if TYPE_CHECKING:
     from cpu_tiers.model.request import RequestGroup
@@ -175,7 +182,8 @@ def make_forest(
     :param summaries: ``provider_summaries`` of Placement's answer.
     :param requested: the amounts that a server requests, by resource class.
     :param required: the traits that a server requests.
-    :param only_resources: the resource classes that count; empty for all classes.
+    :param only_resources: the resource classes that count, or a mapping with their weights, which
+        count under ``literal``, ``boring`` and ``requested-to-capacity``; empty for all classes.
     :param only_traits: the traits that count; empty for all traits.
     :param groups: the request groups of a server, for a scoring that ``counts_typical``.
     :param history: the earlier requests, for a scoring that ``counts_typical``.
@@ -184,6 +192,12 @@ def make_forest(
     """
     if isinstance(scoring, MeanScoring):
         return _MeanForest(summaries, requested, required, scoring, only_resources, only_traits)
+    if isinstance(scoring, HostScoring):
+        from cpu_tiers.weights.host_forest import HostForest
+
+        weights = only_resources if isinstance(only_resources, Mapping) else {}
+        server = RequestedServer(requested, required, weights)
+        return HostForest(summaries, server, scoring, only_resources)
     from cpu_tiers.weights.cost import CostForest
 
     typical = (groups, history) if scoring.counts_typical else None
@@ -204,6 +218,7 @@ class _MeanForest(Forest):
     ) -> None:
         self._requested, self._scoring = requested, scoring
         self._only_traits = frozenset(only_traits)
+        self._weights = only_resources if isinstance(only_resources, Mapping) else {}
         self._required = self._considered([required])
         self._known_traits: dict[tuple[int, int], list[Collection[str]]] = {}
         self._trait_scores: dict[int, tuple[list[Collection[str]], float]] = {}
@@ -230,7 +245,7 @@ class _MeanForest(Forest):
         tree = self._trees[root]
         if tree.score is None:
             parts = self._scoring.resource_parts(self._requested, tree.free)
-            tree.score = (_mean(parts) + self._trait_score(tree)) / 2
+            tree.score = (self._mean(tree, parts) + self._trait_score(tree)) / 2
         return tree.score
 
     def explain(self, root: str) -> HostScore:
@@ -240,7 +255,7 @@ class _MeanForest(Forest):
         traits = sorted(self._considered(tree.traits))
         return HostScore(
             score=self.score(root),
-            resource_score=_mean(parts),
+            resource_score=self._mean(tree, parts),
             trait_score=self._trait_score(tree),
             resources=dict(zip(tree.free, parts, strict=True)),
             traits={name: float(name in self._required) for name in traits},
@@ -254,6 +269,11 @@ class _MeanForest(Forest):
         for name in tree.free.keys() & resources.keys():
             tree.free[name] -= resources[name]
         tree.score = None
+
+    def _mean(self, tree: Tree, parts: list[float]) -> float:
+        if self._weights:
+            return weighted_mean(dict(zip(tree.free, parts, strict=True)), self._weights)
+        return sum(parts) / len(parts) if parts else 0.0
 
     def _trait_score(self, tree: Tree) -> float:
         """Return the trait score, computed only once for hosts with the same traits."""
@@ -287,7 +307,3 @@ class _MeanForest(Forest):
             return names & self._only_traits
         # How many nodes a host has, and which one a provider is, is no quality of the host.
         return frozenset(name for name in names if not name.startswith(OF_TREE))
-
-
-def _mean(parts: list[float]) -> float:
-    return sum(parts) / len(parts) if parts else 0.0

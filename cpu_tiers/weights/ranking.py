@@ -26,8 +26,8 @@ OF_NOVA: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 LEFT_OUT = (
     "Nova's weighers of build failures, cross-cell moves, hypervisor versions, image properties,"
-    " I/O, metrics, numbers of servers, PCI devices and server groups, and the multipliers of"
-    " aggregates: only nova-scheduler has their data",
+    " I/O, metrics, numbers of servers, PCI devices and server groups, nearness, and the"
+    " multipliers and shapes of aggregates: only nova-scheduler has their data",
     "memory and CPUs of Nova's weighers are here the free amounts in Placement, with the"
     " allocation ratio",
 )

@@ -5,8 +5,11 @@ Spec: cpu-performance-service-levels, "ResourceProviderWeigher"; decision D3 and
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import ClassVar, NamedTuple
+
+from cpu_tiers.errors import ExtensionError
 
 
 class Scoring(ABC):
@@ -94,6 +97,114 @@ class Boring(MeanScoring):
         return m / (m + available - matched)
 
 
+class RequestedServer(NamedTuple):
+    """What a :class:`HostScoring` knows of the server of a request.
+
+    :param resources: the requested amounts by resource class.
+    :param traits: the required traits.
+    :param weights: the weights of the resource classes that count; empty if all count alike.
+    """
+
+    resources: Mapping[str, int]
+    traits: Collection[str] = ()
+    weights: Mapping[str, float] = MappingProxyType({})
+
+
+class CandidateHost(NamedTuple):
+    """What a :class:`HostScoring` knows of a host: sums over all its providers.
+
+    :param capacity: by resource class, with the allocation ratio and without the reserved amount.
+    :param used: by resource class; what the earlier servers of the request claim is in use, too.
+    :param traits: of the host.
+    """
+
+    capacity: Mapping[str, int]
+    used: Mapping[str, int]
+    traits: Collection[str]
+
+
+class HostScoring(Scoring):
+    """A score that follows from the server and from the host only."""
+
+    @abstractmethod
+    def score(self, server: RequestedServer, host: CandidateHost) -> float:
+        """Return the score of a host, from 0 to 1."""
+
+    def parts(self, server: RequestedServer, host: CandidateHost) -> Mapping[str, float]:
+        """Return the part of each resource class in the score; empty if the score has no parts."""
+        return {}
+
+
+class RequestedToCapacity(HostScoring):
+    """The mean over the requested classes of a function of how full the host is.
+
+    :param shape: the points of the function: how much of the capacity is in use after the claim,
+        in percent, and the part; in the order of the percentages. Between two points the function
+        is straight, and beyond the first and the last point it is constant.
+    """
+
+    description = (
+        "how full the host is with the server, by resource_provider_shape: hosts of different "
+        "sizes that are equally full have nearly equal scores"
+    )
+
+    def __init__(self, shape: Sequence[tuple[float, float]] = ((0.0, 1.0), (100.0, 0.0))) -> None:
+        self._shape = shape
+
+    def score(self, server: RequestedServer, host: CandidateHost) -> float:
+        """Return the mean of the parts, by the weights of their classes."""
+        return weighted_mean(self.parts(server, host), server.weights)
+
+    def parts(self, server: RequestedServer, host: CandidateHost) -> Mapping[str, float]:
+        """Return the parts of the requested classes that the host has."""
+        return {
+            name: self._part(host.used[name] + asked, host.capacity[name])
+            for name, asked in server.resources.items()
+            if asked and name in host.capacity
+        }
+
+    def _part(self, used: int, capacity: int) -> float:
+        percent = 100 * used / capacity if used < capacity else 100.0
+        low = self._shape[0]
+        for high in self._shape:
+            if percent <= high[0]:
+                if high is low:
+                    return high[1]
+                share = (percent - low[0]) / (high[0] - low[0])
+                return low[1] + share * (high[1] - low[1])
+            low = high
+        return low[1]
+
+
+class FunctionScoring(HostScoring):
+    """A scoring of another distribution.
+
+    :param function: takes the server and the host, and returns the score.
+    """
+
+    def __init__(self, function: Callable[[RequestedServer, CandidateHost], float]) -> None:
+        self._function = function
+
+    def score(self, server: RequestedServer, host: CandidateHost) -> float:
+        """Return the score of a host.
+
+        :raises ExtensionError: the result of the function is no number from 0 to 1.
+        """
+        score = float(self._function(server, host))
+        if not 0.0 <= score <= 1.0:  # nan, too
+            raise ExtensionError(f"the scoring {self._function} returns {score}, not 0.0 to 1.0")
+        return score
+
+
+def weighted_mean(parts: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """Return the mean of the parts of resource classes; 0 if nothing counts.
+
+    :param weights: by resource class; a class without a weight has 1.
+    """
+    total = sum(weights.get(name, 1.0) for name in parts)
+    return sum(weights.get(name, 1.0) * part for name, part in parts.items()) / (total or 1.0)
+
+
 class CostScoring(Scoring):
     """A score that falls with the cost of a host; the scale of the cost is the request.
 
@@ -127,6 +238,7 @@ class Fragmentation(CostScoring):
 
 
 LITERAL = Literal()
+REQUESTED_TO_CAPACITY = "requested-to-capacity"
 BORING = Boring()
 BEST_FIT = BestFit()
 FRAGMENTATION = Fragmentation()
@@ -134,11 +246,12 @@ FRAGMENTATION = Fragmentation()
 SCORINGS: Mapping[str, Scoring] = {
     "literal": LITERAL,
     "boring": BORING,
+    REQUESTED_TO_CAPACITY: RequestedToCapacity(),
     "best-fit": BEST_FIT,
     "fragmentation": FRAGMENTATION,
 }
 """The scorings by their names in nova.conf and on the command line.
 
-This is the only list of scorings: the choices of the option and of the command line are
-taken from it.
+The choices of the option and of the command line are taken from this list; other distributions
+have further scorings (:func:`cpu_tiers.extensions.scoring`).
 """

@@ -70,6 +70,34 @@ def test_a_translator_of_another_distribution_takes_part(install: Install) -> No
     assert json.loads(result.stdout) == {"VCPU": 2, "MEMORY_MB": 64, "CUSTOM_LICENCE": 1}
 
 
+FULLEST = """
+    def score(server, host):
+        return host.used["VCPU"] / host.capacity["VCPU"]
+"""
+
+WEIGH = """
+    import tempfile
+    from pathlib import Path
+    from cpu_tiers.conf.read import read_config
+    from cpu_tiers.conf.weigher import configured_scoring
+    from cpu_tiers.weights import make_forest
+
+    path = Path(tempfile.mkdtemp(), "nova.conf")
+    path.write_text("[filter_scheduler]\\nresource_provider_scoring = fullest")
+    scoring = configured_scoring(read_config([str(path)]).filter_scheduler)
+    amounts = {"VCPU": {"capacity": 8, "used": 6}}
+    host = {"resources": amounts, "traits": [], "root_provider_uuid": "host"}
+    print(make_forest({"host": host}, {"VCPU": 1}, scoring=scoring).score("host"))
+"""
+
+
+def test_a_scoring_of_another_distribution(install: Install) -> None:
+    assert "nova.conf, [filter_scheduler] resource_provider_scoring" in python(WEIGH).stderr
+    entry = "fullest = our_cloud:score"
+    install("our_cloud", FULLEST, namespace="cpu_tiers.scorings", entry=entry)
+    assert python(WEIGH).stdout == "0.75\n"  # 6 of 8
+
+
 def test_without_the_extension_no_extension_resource_is_requested() -> None:
     assert json.loads(python(TRANSLATE).stdout) == {"VCPU": 2, "MEMORY_MB": 64}
 

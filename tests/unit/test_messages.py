@@ -46,6 +46,7 @@ SECTIONS = {
     "tools.placement": "Placement",
     "tools.simulation.reasons": "Flavors, images and ports",
     "translators": "Flavors, images and ports",
+    "weights": "All services of Nova",
 }
 
 PAGES = "docs/admin/troubleshooting"

@@ -6,7 +6,7 @@ weigher of cpu-tiers, which Nova creates when nova-scheduler starts.
 
 from oslo_config import cfg
 
-from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.conf import filter_scheduler, weigher
 from cpu_tiers.model import names
 from cpu_tiers.nova.features import CPU_POLICIES, Attribute, Feature, Service
 
@@ -28,6 +28,13 @@ _CANDIDATES = Attribute(
     list,
     ("host", "node", "cell"),
 )
+_HOSTS = "nova.scheduler.host_manager:HostManager"
+_OF_HOSTS = (
+    Attribute(
+        _HOSTS, "_get_aggregates_info", "tells the aggregates of the host that a server has"
+    ),
+    Attribute(_HOSTS, "_instance_info", "tells which host has a server"),
+)
 _OF_NODES = (
     Attribute(_REQUEST, "_root_forbidden", "hosts with NUMA nodes, or others, are excluded", set),
     Attribute(_REQUEST, "cpu_pinning_requested", "set to False: a fallback query is sent", bool),
@@ -37,7 +44,8 @@ _OF_NODES = (
 
 
 def _weighs(conf: cfg.ConfigOpts) -> bool:
-    return bool(conf[filter_scheduler.GROUP].resource_provider_weight_multiplier)
+    multipliers = ("resource_provider_weight_multiplier", *weigher.NEARNESS)
+    return any(conf[filter_scheduler.GROUP][option] for option in multipliers)
 
 
 def _names_constraints(conf: cfg.ConfigOpts) -> bool:
@@ -63,7 +71,7 @@ SCHEDULER = Service(
             # aggregate can set another multiplier at any time.
             switch="``[filter_scheduler] weight_classes`` names the weigher",
             wrappers=("cpu_tiers.nova.scheduler.scores:SEAMS",),
-            attributes=(_CANDIDATES,),
+            attributes=(_CANDIDATES, *_OF_HOSTS),
             is_needed=_weighs,
         ),
         Feature(

@@ -17,16 +17,23 @@ from typing import Any, TypeVar
 from nova import objects
 from nova.context import RequestContext
 from nova.scheduler import utils
+from nova.scheduler.filters.utils import aggregate_values_from_key
 
-from cpu_tiers.conf import filter_scheduler, weigher
-from cpu_tiers.model.names import as_known, with_shares_named
+from cpu_tiers.conf import filter_scheduler, weigher, weigher_types
+from cpu_tiers.model.names import with_shares_named
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.convert import amounts_of, extra_specs
 from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.protocols import HostState
 from cpu_tiers.nova.seams import Function, seam
-from cpu_tiers.weights import SCORINGS, Forest, make_forest
+from cpu_tiers.weights import (
+    REQUESTED_TO_CAPACITY,
+    SCORINGS,
+    Forest,
+    RequestedToCapacity,
+    make_forest,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -41,12 +48,17 @@ class RequestScores:
 
     :param summaries: the provider summaries of Placement's answer. They are a
         snapshot from before the first server of the request was claimed.
+    :param host_manager: Nova's, which knows the aggregates and the servers of all hosts.
     """
 
     def __init__(
-        self, summaries: Mapping[str, Mapping[str, Any]], request_spec: objects.RequestSpec
+        self,
+        summaries: Mapping[str, Mapping[str, Any]],
+        request_spec: objects.RequestSpec,
+        host_manager: Any = None,
     ) -> None:
         self._summaries = summaries
+        self._host_manager = host_manager
         self._request_spec = request_spec
         self._has_failed = False
 
@@ -71,7 +83,24 @@ class RequestScores:
             from cpu_tiers.nova.scheduler.typical_servers import sort_candidates
 
             self._worked_out(lambda: sort_candidates(self.forest, hosts, self._request_spec))
-        return self.of([host.uuid for host in hosts])
+        scores = self.of([host.uuid for host in hosts])
+        if CONF[filter_scheduler.GROUP].resource_provider_scoring == REQUESTED_TO_CAPACITY:
+            shaped = self._worked_out(lambda: list(map(self._by_shape, hosts, scores)))
+            scores = shaped or [0.0] * len(hosts)
+        return scores
+
+    def _by_shape(self, host: Any, score: float) -> float:
+        """Return the lowest score by the shapes of the aggregates; ``score`` without a shape."""
+        scores = []
+        for text in aggregate_values_from_key(host, "resource_provider_shape"):
+            try:
+                scoring = RequestedToCapacity(weigher_types.ShapeType()(text))
+            except ValueError as error:
+                LOG.warning("An aggregate of %s has a malformed shape: %s", host.host, error)
+            else:
+                forest: Any = self.forest  # a HostForest
+                scores.append(forest.score_by(scoring, host.uuid))
+        return min(scores, default=score)
 
     def of_soft_traits(self, hosts: Sequence[Any]) -> list[float]:
         """Return the sum of the weights of the soft traits of each host; 0 after a failure.
@@ -88,9 +117,23 @@ class RequestScores:
         traits = weigher.request_traits(CONF[filter_scheduler.GROUP], specs)
         return traits.of_hosts(self._summaries)
 
+    def nearness(self, option: str, hosts: Sequence[Any]) -> list[float]:
+        """Return how near the hosts are, from 0 to 1; 0 after a failure.
+
+        :param option: the name of the multiplier.
+        :param hosts: Nova's host states.
+        """
+        from cpu_tiers.nova.scheduler.nearness import nearness  # only if a multiplier is set
+
+        near = self._worked_out(
+            lambda: nearness(option, hosts, self._request_spec, self._host_manager)
+        )
+        return near or [0.0] * len(hosts)
+
     @functools.cached_property
     def _counts_typical(self) -> bool:
-        return SCORINGS[CONF[filter_scheduler.GROUP].resource_provider_scoring].counts_typical
+        name = CONF[filter_scheduler.GROUP].resource_provider_scoring
+        return name in SCORINGS and SCORINGS[name].counts_typical
 
     def _worked_out(self, work: Callable[[], _Result]) -> _Result | None:
         """Return the result of ``work``; ``None`` after a failure in the request.
@@ -130,8 +173,8 @@ class RequestScores:
             self._summaries,
             with_shares_named(request.merged_resources()),
             request.all_required_traits | self._request_spec.root_required | nodes,
-            scoring=SCORINGS[options.resource_provider_scoring],
-            only_resources=list(map(as_known, options.resource_provider_resources)),
+            scoring=weigher.configured_scoring(options),
+            only_resources=weigher.class_weights(options),
             only_traits=options.resource_provider_traits,
             **of_typical,
         )
@@ -166,7 +209,7 @@ def _attach_scores(
     """Attach the scores to each host state; ``None`` for a rebuild, which asks no Placement."""
     scores = None
     if provider_summaries is not None:
-        scores = RequestScores(provider_summaries, spec_obj)
+        scores = RequestScores(provider_summaries, spec_obj, getattr(self, "host_manager", None))
 
     def with_scores(host_state: Any) -> Any:
         host_state.provider_summaries = provider_summaries

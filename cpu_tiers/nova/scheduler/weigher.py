@@ -10,7 +10,8 @@ nova.conf switches on (:mod:`cpu_tiers.nova.scheduler.features`)::
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from operator import add
 from typing import Any
 
@@ -77,11 +78,18 @@ def _weights(hosts: Sequence[Any]) -> list[float]:
     scores: RequestScores | None = host_of(hosts[0]).scores
     if scores is None:
         return weights
-    for option, values_of in (
-        (MULTIPLIER, scores.of_hosts),
-        (TRAIT_MULTIPLIER, scores.of_soft_traits),
-    ):
-        if _counts(option, hosts) and any(values := values_of(hosts)):
+    # Hosts share their aggregates, so looking at each aggregate once costs little.
+    aggregates = {id(group): group for host in hosts for group in host.aggregates}
+    keys = {key for group in aggregates.values() for key in group.metadata}
+    parts: dict[str, Callable[[Sequence[Any]], list[float]]] = {
+        MULTIPLIER: scores.of_hosts,
+        TRAIT_MULTIPLIER: scores.of_soft_traits,
+        **{option: partial(scores.nearness, option) for option in weigher.NEARNESS},
+    }
+    for option, values_of in parts.items():
+        if not (CONF.filter_scheduler[option] or option in keys):
+            continue
+        if any(_multiplier(option, each) for each in hosts) and any(values := values_of(hosts)):
             products = (
                 _multiplier(option, host) * value if value else 0.0
                 for host, value in zip(hosts, values, strict=True)
@@ -94,14 +102,3 @@ def _multiplier(option: str, host: Any) -> float:
     """Return the multiplier from an aggregate of the host, or else from nova.conf."""
     multiplier: float = utils.get_weight_multiplier(host, option, CONF.filter_scheduler[option])
     return multiplier
-
-
-def _counts(option: str, hosts: Sequence[Any]) -> bool:
-    """Tell whether the multiplier of any host differs from 0."""
-    if not CONF.filter_scheduler[option]:
-        # This is every request of a cloud with the default multiplier 0.0. Hosts share
-        # their aggregates, so looking at each aggregate once costs little.
-        aggregates = {id(group): group for host in hosts for group in host.aggregates}
-        if not any(option in group.metadata for group in aggregates.values()):
-            return False
-    return any(_multiplier(option, host) for host in hosts)

@@ -11,9 +11,9 @@ from typing import Any
 
 from oslo_config import cfg
 
-from cpu_tiers.conf.weigher import request_traits
+from cpu_tiers.conf.weigher import class_weights, configured_scoring, request_traits
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.model.names import as_known, is_resource_class
+from cpu_tiers.model.names import is_resource_class
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.cloud_source import aggregate_uuids
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
@@ -219,11 +219,11 @@ class _Ranking:
                 summaries,
                 query.resources(),
                 query.required_traits(),
-                scoring=scoring,
-                only_resources=list(map(as_known, options.resource_provider_resources)),
+                scoring=configured_scoring(options, name),
+                only_resources=class_weights(options),
                 only_traits=options.resource_provider_traits,
             )
-            for name, scoring in SCORINGS.items()
+            for name in dict.fromkeys([*SCORINGS, options.resource_provider_scoring])
         }
         scores = {
             name: {host: forest.score(host) for host in hosts} for name, forest in forests.items()

@@ -8,10 +8,9 @@ from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.conf.score_names import idle_names
-from cpu_tiers.conf.weigher import request_traits
+from cpu_tiers.conf.weigher import class_weights, configured_scoring, request_traits
 from cpu_tiers.model.candidate_list import read_candidate_list
 from cpu_tiers.model.candidates import CandidatesAnswer
-from cpu_tiers.model.names import as_known
 from cpu_tiers.tools.frame.cloud_source import aggregate_uuids
 from cpu_tiers.tools.frame.documents import read_json
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
@@ -59,7 +58,10 @@ class Weigh(NovaConfCommand, ListCommand):
             " /allocation_candidates, microversion 1.29 or later (default: ask Placement)",
         )
         parser.add_argument(
-            "--scoring", choices=sorted(SCORINGS), help="scoring to use instead of nova.conf's"
+            "--scoring",
+            choices=sorted(SCORINGS),
+            metavar="NAME",
+            help=f"scoring to use instead of nova.conf's: {', '.join(sorted(SCORINGS))}",
         )
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
@@ -75,8 +77,8 @@ class Weigh(NovaConfCommand, ListCommand):
             answer.provider_summaries,
             query.resources(),
             query.required_traits(),
-            scoring=SCORINGS[parsed_args.scoring or options.resource_provider_scoring],
-            only_resources=list(map(as_known, options.resource_provider_resources)),
+            scoring=configured_scoring(options, parsed_args.scoring),
+            only_resources=class_weights(options),
             only_traits=options.resource_provider_traits,
             groups=query.groups,
         )

@@ -13,9 +13,9 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 from cpu_tiers.tools.simulation.policies import HostStates, Policy, with_weights
 from cpu_tiers.tools.simulation.scores import Asked, CostScores, MeanScores, Scores
-from cpu_tiers.weights import MeanScoring
 from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.fragmentation import best_first
+from cpu_tiers.weights.scoring import CostScoring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class _Candidates:
         self._room: dict[str, None] = {}
         self.scores: Scores | None = None
         if policy.scoring and policy.multiplier:
-            of_kind = MeanScores if isinstance(policy.scoring, MeanScoring) else CostScores
+            of_kind = CostScores if isinstance(policy.scoring, CostScoring) else MeanScores
             asked = Asked(
                 groups=(demand.weighed or demand.queries[0]).groups,
                 traits=demand.queries[0].required_traits(),

@@ -13,7 +13,7 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.placement.records import Inventories, Traits
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.session import load_adapter
-from cpu_tiers.weights import SCORINGS
+from cpu_tiers.weights import REQUESTED_TO_CAPACITY, SCORINGS
 
 Command = Callable[..., Any]
 
@@ -154,6 +154,10 @@ def test_weigh_gives_the_host_of_the_spec_a_half(
             first, second = json.loads(result.stdout)
             assert (first["host"], first["score"], second["host"]) == (b, 1.0, a)
             assert second["score"] < 1
+            continue
+        if scoring == REQUESTED_TO_CAPACITY:  # only resources: 1 - 2/4 and 1 - 2/2
+            rows = json.loads(result.stdout)
+            assert [(row["host"], row["score"]) for row in rows] == [(a, 0.5), (b, 0.0)]
             continue
         assert json.loads(result.stdout) == [
             {

@@ -2,14 +2,11 @@
 
 import logging
 from collections.abc import Iterator, Mapping
-from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 from unittest import mock
 
 import pytest
-from nova import objects
 from nova.scheduler import utils
-from nova.scheduler.host_manager import HostState
 from nova.scheduler.weights import HostWeightHandler
 
 from cpu_tiers.errors import InvalidInput
@@ -18,35 +15,18 @@ from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.scores import RequestScores
 from cpu_tiers.nova.scheduler.weigher import TRAIT_MULTIPLIER, ResourceProviderWeigher
 from cpu_tiers.weights.soft_traits import SoftTraits
-from tests.nova.cloud import STOCK
 from tests.nova.computes import MULTIPLIER as MULTIPLIER_SPEC
-from tests.nova.computes import SHARES, Computes
+from tests.nova.computes import SHARES
 from tests.nova.faults import reading_is_an_error
-
-MULTIPLIER = "resource_provider_weight_multiplier"
-
-
-class Weighed(Computes):
-    """Only the shares and the GPUs of hosts count, so that a test can add up."""
-
-    kind = STOCK
-    microversion = "latest"
-    scheduler_options: ClassVar[Mapping[str, Any]] = {
-        MULTIPLIER: 1.0,
-        "resource_provider_resources": [SHARES, "CUSTOM_GPU"],
-        "resource_provider_traits": ["CUSTOM_NONE"],
-    }
-
-    def chosen(self, flavor: str) -> str:
-        """Boot a server; return the host that the scheduler chose."""
-        return self.host_of(self.boot(flavor))
-
-    def boot_many(self, flavor: str, number: int) -> list[str]:
-        """Boot servers in one request; return their hosts, in the order of their creation."""
-        server = self._build_server(flavor_id=flavor, networks="none")
-        self.api.post_server({"server": {**server, "min_count": number}})
-        servers = self.api.get_servers()
-        return [self.host_of(self._wait_for_state_change(one, "ACTIVE")) for one in servers]
+from tests.nova.scheduler.weighed_hosts import (
+    MULTIPLIER,
+    Weighed,
+    aggregate,
+    host,
+    spec,
+    summary,
+    weighed,
+)
 
 
 class TestScoring(Weighed):
@@ -94,8 +74,8 @@ class TestMultiplier(Weighed):
             self.boot_many(self.gold, 2)
 
     def test_zero_for_every_host_reads_nothing(self) -> None:
-        for host in self.computes:
-            self.aggregate(host, "0.0")
+        for name in self.computes:
+            self.aggregate(name, "0.0")
         with reading_is_an_error():
             self.boot(self.gold)
 
@@ -124,18 +104,6 @@ def weigher() -> Iterator[ResourceProviderWeigher]:
     CONF.clear_override(MULTIPLIER, "filter_scheduler")
 
 
-def weighed(*hosts: Any) -> list[Any]:
-    return [SimpleNamespace(obj=host) for host in hosts]
-
-
-def host(uuid: str, **values: Any) -> HostState:
-    """Return a host state of Nova's own, with no attribute of cpu-tiers but ``values``."""
-    state = HostState(uuid, uuid, "cell")
-    state.uuid, state.aggregates = uuid, []
-    vars(state).update(values)
-    return state
-
-
 @pytest.mark.parametrize(
     "values",
     [
@@ -149,32 +117,6 @@ def test_without_an_answer_all_hosts_are_alike(
     hosts = [host("one", **values), host("two", **values)]
     assert weigher.weigh_objects(weighed(*hosts), None) == [0.0, 0.0]
     assert weigher._weigh_object(hosts[0], None) == 0.0
-
-
-def summary(root: str, free: int) -> dict[str, Any]:
-    return {
-        "root_provider_uuid": root,
-        "parent_provider_uuid": None,
-        "resources": {"VCPU": {"capacity": free, "used": 0}},
-        "traits": [],
-    }
-
-
-def spec() -> objects.RequestSpec:
-    """Return a request for a server of 2 vCPUs."""
-    flavor = objects.Flavor(
-        name="f",
-        vcpus=2,
-        memory_mb=512,
-        root_gb=0,
-        ephemeral_gb=0,
-        swap=0,
-        extra_specs={"resources:MEMORY_MB": "0"},
-    )
-    level = objects.RequestLevelParams()
-    return objects.RequestSpec(
-        flavor=flavor, image=None, requested_resources=[], request_level_params=level, is_bfv=False
-    )
 
 
 def test_a_host_without_summary_costs_the_scores_and_not_the_request(
@@ -261,6 +203,31 @@ def test_a_trait_in_both_options_stops_the_service() -> None:
     with pytest.raises(InvalidInput, match=r"PRESSURE_\* is in both; leave one out"):
         ResourceProviderWeigher()
     CONF.clear_override("resource_provider_preferred_traits", "filter_scheduler")
+
+
+@pytest.mark.parametrize(
+    ("shapes", "scores"),
+    [
+        pytest.param([], [0.25, 0.75], id="nova.conf: 1 - 6/8, 1 - 2/8"),
+        pytest.param(["0=0,100=1"], [0.75, 0.75], id="of the aggregate of the first host: 6/8"),
+        pytest.param(["0=0,100=1", "0=0.1"], [0.1, 0.75], id="the lower of two: 0.1, not 6/8"),
+        pytest.param(["0=0,0=1"], [0.25, 0.75], id="malformed: as in nova.conf"),
+    ],
+)
+def test_a_shape_of_an_aggregate(
+    weigher: ResourceProviderWeigher, shapes: list[str], scores: list[float]
+) -> None:
+    """The server requests 2 VCPU; 4 of the first host are in use."""
+    used, idle = summary("used", 8), summary("idle", 8)
+    used["resources"]["VCPU"]["used"] = 4
+    shared = RequestScores({"used": used, "idle": idle}, spec())
+    hosts = [host(name, cpu_tiers=HostNotes(scores=shared)) for name in ("used", "idle")]
+    hosts[0].aggregates = [
+        aggregate(n, resource_provider_shape=shape) for n, shape in enumerate(shapes)
+    ]
+    CONF.set_override("resource_provider_scoring", "requested-to-capacity", "filter_scheduler")
+    assert weigher.weigh_objects(weighed(*hosts), None) == scores
+    CONF.clear_override("resource_provider_scoring", "filter_scheduler")
 
 
 class TestSoftTraits(Weighed):

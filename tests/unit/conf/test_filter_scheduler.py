@@ -24,6 +24,7 @@ def test_all_options_are_off_by_default() -> None:
     assert on == {
         "resource_provider_scoring": "literal",
         "decision_record_max_mb": 64,
+        "resource_provider_shape": "0=1,100=0",
         "resource_provider_trait_weight_multiplier": 1000.0,
         "resource_provider_avoided_traits": ["PRESSURE_*", "CUSTOM_PRESSURE_*"],
     }

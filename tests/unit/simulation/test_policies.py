@@ -39,7 +39,10 @@ def test_parse(
     ("text", "faults"),
     [
         ("dull", ["got 'dull'; begin with nova, "]),
-        ("Fragmentation", ["got 'Fragmentation'; begin with nova, literal, boring, best-fit"]),
+        (
+            "Fragmentation",
+            ["got 'Fragmentation'; begin with nova, literal, boring, requested-to-capacity"],
+        ),
         ("boring=x,gpu=1,cpu", ["got 'gpu'", "got ''", "got 'x'"]),
         ("nova=2", ["nova=2; give the multipliers as nova,ram=2.0"]),
     ],

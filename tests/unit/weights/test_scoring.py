@@ -7,6 +7,7 @@ from cpu_tiers.weights import (
     BORING,
     FRAGMENTATION,
     LITERAL,
+    REQUESTED_TO_CAPACITY,
     SCORINGS,
     MeanScoring,
 )
@@ -15,12 +16,13 @@ HUGE = 10**400  # a float ends near 10**308
 
 
 def test_the_names_of_nova_conf() -> None:
-    assert SCORINGS == {
+    assert {
         "literal": LITERAL,
         "boring": BORING,
+        "requested-to-capacity": SCORINGS[REQUESTED_TO_CAPACITY],
         "best-fit": BEST_FIT,
         "fragmentation": FRAGMENTATION,
-    }
+    } == SCORINGS
 
 
 @pytest.mark.parametrize(

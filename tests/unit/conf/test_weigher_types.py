@@ -6,7 +6,7 @@ import pytest
 
 from cpu_tiers.conf.read import read_config
 from cpu_tiers.conf.weigher import request_traits
-from cpu_tiers.conf.weighted_names import WeightedNames
+from cpu_tiers.conf.weigher_types import ShapeType, WeightedNames
 from cpu_tiers.errors import InvalidInput
 
 NUMBERS = "that is a number from 0 to 1000 without an exponent, such as 2.5"
@@ -78,3 +78,51 @@ def test_a_trait_is_not_both_preferred_and_avoided(tmp_path: Path) -> None:
         "nova.conf, [filter_scheduler] resource_provider_preferred_traits and"
         " resource_provider_avoided_traits: PRESSURE_* is in both; leave one out"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "points"),
+    [
+        ("0=1,100=0", ((0.0, 1.0), (100.0, 0.0))),
+        ("100=0.5, 20=1 ,70.5=0", ((20.0, 1.0), (70.5, 0.0), (100.0, 0.5))),
+        ("50=1", ((50.0, 1.0),)),
+    ],
+)
+def test_shapes(text: str, points: tuple[tuple[float, float], ...]) -> None:
+    assert ShapeType()(text) == points
+
+
+@pytest.mark.parametrize(
+    ("text", "entry", "reason"),
+    [
+        *(
+            (entry, entry, "is no point; write PERCENT=PART, a number from 0 to 100 and a number")
+            for entry in (
+                "",
+                "50",
+                "=1",
+                "50=",
+                "x=1",
+                "101=1",
+                "-1=1",
+                "50=1.1",
+                "50=-1",
+                "1=2=3",
+            )
+        ),
+        ("0=1,nan=0", "nan=0", "is no point"),
+        ("0=1,100=inf", "100=inf", "is no point"),
+        ("0=1,1e1=0", "1e1=0", "is no point"),
+        ("0=1,,100=0", "", "is no point"),
+        ("0=1,50=1,50.0=0", "50.0=0", "is a second point at 50; leave one out"),
+    ],
+)
+def test_shapes_that_are_refused(text: str, entry: str, reason: str) -> None:
+    with pytest.raises(ValueError, match="entry") as caught:
+        ShapeType()(text)
+    assert f"entry {entry!r} {reason}" in str(caught.value)
+
+
+def test_the_name_of_a_scoring_that_no_distribution_has(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="resource_provider_scoring: invalid"):
+        options_of(tmp_path, "resource_provider_scoring = exciting")
