@@ -11,10 +11,16 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+DRAW = int(os.environ.get("CPU_TIERS_BENCH_ROUNDS") or 0)
+"""The number of rounds in a short draw, ``tox -e bench-draw``; 0 outside of a draw."""
+
+MARGIN = 1.25 if DRAW else 1.0
+"""A draw has few rounds, so it misses a goal only where the ratio is far off."""
+
 
 def number_of_rounds(number: int) -> int:
-    """Return the number of rounds to measure: fewer in a short draw, ``tox -e bench-draw``."""
-    return int(os.environ.get("CPU_TIERS_BENCH_ROUNDS", number))
+    """Return the number of rounds to measure: fewer in a short draw."""
+    return DRAW or number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +35,7 @@ class Ratio:
     @property
     def is_met(self) -> bool:
         """Tell whether the goal is met."""
-        return self.ratio <= self.goal
+        return self.ratio <= self.goal * MARGIN
 
 
 def seconds(call: Callable[[], object]) -> float:
