@@ -15,7 +15,7 @@ from answer import HOSTS, REQUESTED, REQUIRED, Answer, answer_text
 from measure import Ratio, number_of_rounds, report
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights import SCORINGS, Scoring, make_forest
+from cpu_tiers.weights import SCORINGS, HostScoring, Scoring, make_forest
 from cpu_tiers.weights.cost.amounts import HostTotals
 from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.cost.typical_servers import ServerShape
@@ -23,6 +23,9 @@ from cpu_tiers.weights.soft_traits import SoftTraits
 
 ROUNDS = number_of_rounds(30)
 COLD_GOAL, WARM_GOAL = 0.4, 0.05
+HOST_COLD_GOAL = 0.6
+"""Of a scoring that reads capacity and use of each class, and not only what is free."""
+
 TYPICAL_GOALS = 1.0, 0.4
 """Of a scoring that counts typical servers: it reads the candidates of each host, too."""
 
@@ -87,6 +90,8 @@ def ratios(text: str) -> Iterator[Ratio]:
             rounds[name].append(one_round(text, scoring, seen))
     for name, scoring in SCORINGS.items():
         goals = TYPICAL_GOALS if scoring.counts_typical else (COLD_GOAL, WARM_GOAL)
+        if isinstance(scoring, HostScoring):
+            goals = HOST_COLD_GOAL, WARM_GOAL
         loads, cold, warm = (min(column) for column in zip(*rounds[name], strict=True))
         for what, took, goal in (("cold", cold, goals[0]), ("warm", warm, goals[1])):
             detail = f"{took * 1e3:.2f} ms of {loads * 1e3:.2f} ms"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 
 from cpu_tiers.model.names import NUMA_SERVER
@@ -21,31 +20,43 @@ class HostForest(Forest):
         only_resources: Collection[str],
     ) -> None:
         self._server, self._scoring = server, scoring
-        self._hosts: dict[str, tuple[Counter[str], Counter[str], set[str]]] = {}
+        self._hosts: dict[str, tuple[dict[str, int], dict[str, int], list[Collection[str]]]] = {}
+        self._scores: dict[str, float] = {}
+        # This loop runs for every provider of every candidate host.
         for summary in summaries.values():
             root = summary["root_provider_uuid"]
             if root not in self._hosts:
-                self._hosts[root] = Counter(), Counter(), set()
+                self._hosts[root] = {}, {}, []
             capacity, used, traits = self._hosts[root]
-            traits.update(summary["traits"])
+            traits.append(summary["traits"])
             for name, amount in summary["resources"].items():
-                if name != NUMA_SERVER and (not only_resources or name in only_resources):
-                    capacity[name] += amount["capacity"]
-                    used[name] += amount["used"]
+                capacity[name] = capacity.get(name, 0) + amount["capacity"]
+                used[name] = used.get(name, 0) + amount["used"]
+        for capacity, _, _ in self._hosts.values():
+            capacity.pop(NUMA_SERVER, None)  # nothing to sell
+            for name in capacity.keys() - only_resources if only_resources else ():
+                del capacity[name]
         self.roots = self._hosts.keys()
 
     def score(self, root: str) -> float:
         """Return the score of a host."""
-        return self.score_by(self._scoring, root)
+        if root not in self._scores:
+            self._scores[root] = self.score_by(self._scoring, root)
+        return self._scores[root]
 
     def score_by(self, scoring: HostScoring, root: str) -> float:
         """Return the score of a host by another scoring."""
-        return scoring.score(self._server, CandidateHost(*self._hosts[root]))
+        return scoring.score(self._server, self._host(scoring, root))
+
+    def _host(self, scoring: HostScoring, root: str) -> CandidateHost:
+        capacity, used, traits = self._hosts[root]
+        merged = frozenset[str]().union(*traits if scoring.counts_traits else ())
+        return CandidateHost(capacity, used, merged)
 
     def explain(self, root: str) -> HostScore:
         """Return the score of a host, with its parts; traits have no parts."""
         score = self.score(root)
-        parts = self._scoring.parts(self._server, CandidateHost(*self._hosts[root]))
+        parts = self._scoring.parts(self._server, self._host(self._scoring, root))
         return HostScore(
             score=score, resource_score=score, trait_score=0.0, resources=parts, traits={}
         )
@@ -57,3 +68,4 @@ class HostForest(Forest):
         capacity, used, _ = self._hosts[root]
         for name in capacity.keys() & resources.keys():
             used[name] += resources[name]
+        self._scores.pop(root, None)

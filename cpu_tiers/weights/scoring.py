@@ -124,7 +124,12 @@ class CandidateHost(NamedTuple):
 
 
 class HostScoring(Scoring):
-    """A score that follows from the server and from the host only."""
+    """A score that follows from the server and from the host only.
+
+    :cvar counts_traits: whether the score depends on the traits of the host.
+    """
+
+    counts_traits: ClassVar[bool] = True
 
     @abstractmethod
     def score(self, server: RequestedServer, host: CandidateHost) -> float:
@@ -147,6 +152,7 @@ class RequestedToCapacity(HostScoring):
         "how full the host is with the server, by resource_provider_shape: hosts of different "
         "sizes that are equally full have nearly equal scores"
     )
+    counts_traits = False
 
     def __init__(self, shape: Sequence[tuple[float, float]] = ((0.0, 1.0), (100.0, 0.0))) -> None:
         self._shape = shape
