@@ -1,8 +1,4 @@
-"""The lines of docs/admin/custom-weighers.rst, in Nova's services beside Nova's own weighers.
-
-Three hosts of 16 CPUs are equal but for their traits and their servers: Nova's own weighers give
-hosts without servers equal weights.
-"""
+"""The lines of docs/admin/custom-weighers.rst, in Nova's services beside Nova's own weighers."""
 
 import configparser
 from collections.abc import Mapping, Sequence
@@ -10,8 +6,12 @@ from itertools import groupby
 from typing import Any, NamedTuple
 from unittest import mock
 
+import fixtures
+import pytest
 from nova import exception
 from nova.scheduler.host_manager import HostManager
+from nova.tests.fixtures.libvirt import HostInfo
+from nova.tests.functional.api.client import OpenStackApiException
 
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.tools.writers.pressure import change_trait
@@ -84,29 +84,44 @@ ALONE = """\
 cpu_weight_multiplier = 0.0
 ram_weight_multiplier = 0.0
 disk_weight_multiplier = 0.0
+io_ops_weight_multiplier = 0.0
+"""
+SPREADING = """\
+resource_provider_weight_multiplier = 100.0
+resource_provider_scoring = requested-to-capacity
+resource_provider_shape = 0=1,100=0
+resource_provider_resources = VCPU,MEMORY_MB
 """
 PACKING = """\
 resource_provider_weight_multiplier = 100.0
-resource_provider_scoring = best-fit
-resource_provider_resources = VCPU,MEMORY_MB
+resource_provider_scoring = requested-to-capacity
+resource_provider_shape = 0=0,100=1
+resource_provider_resources = VCPU=4,MEMORY_MB
 """
-MOST = """\
-resource_provider_weight_multiplier = -100.0
-resource_provider_scoring = boring
+VCPU = """\
+resource_provider_weight_multiplier = 100.0
+resource_provider_scoring = requested-to-capacity
 resource_provider_resources = VCPU
-resource_provider_traits = CUSTOM_NONE
 """
-LEAST = MOST.replace("-100.0", "100.0")
+TARGET = f"{VCPU}resource_provider_shape = 0=0.3,30=1,30.01=0.3,100=0"
+BELOW = f"{VCPU}resource_provider_shape = 25=1,25.01=0"
+SAME = """\
+resource_provider_same_host_weight_multiplier = 20.0
+resource_provider_same_aggregate_weight_multiplier = 10.0
+resource_provider_same_aggregate_keys = shard
+"""
+OWN = "resource_provider_same_project_weight_multiplier = 10.0"
 
 
 def test_the_page_has_the_lines() -> None:
-    confs = [row.conf for row in SOFT.values()] + [ALONE, PACKING, MOST, LEAST]
+    others = [ALONE, SPREADING, PACKING, TARGET, BELOW, SAME, OWN]
+    confs = [row.conf for row in SOFT.values()] + others
     specs = {f"{k}={v}" for row in SOFT.values() for k, v in row.specs.items()}
     lines = {line for conf in confs for line in conf.splitlines()}
     assert {text for text in lines | specs if text not in PAGE} == set()
 
 
-class TestCustomWeighers(Computes):
+class CustomWeighers(Computes):
     kind = STOCK
     microversion = "latest"
     weighers = ("nova.scheduler.weights.all_weighers", WEIGHER)
@@ -114,14 +129,13 @@ class TestCustomWeighers(Computes):
     def setUp(self) -> None:
         super().setUp()
         self.flags(initial_cpu_allocation_ratio=4.0)
-        for host in "abc":
-            self.start_host(host)
-        self.own = {h: set(self._get_provider_traits(self.compute_rp_uuids[h])) for h in "abc"}
 
-    def order(self, flavor: str, conf: str = "") -> str:
+    def order(self, flavor: str, conf: str = "", *, resized: str | None = None) -> str:
         """Return the hosts, the best first, for a server with these lines of nova.conf.
 
         The server gets no host, so that it changes no weight of the next order.
+
+        :param resized: the uuid of a server that is resized; without it a server is booted.
         """
         parser = configparser.ConfigParser()
         parser.read_string(f"[filter_scheduler]\n{conf}")
@@ -134,12 +148,27 @@ class TestCustomWeighers(Computes):
         options = dict(parser["filter_scheduler"])
         self.configure(**options)
         with mock.patch.object(HostManager, "get_weighed_hosts", weighed):
-            self.boot(flavor, state="ERROR")
+            if resized:
+                resize = {"resize": {"flavorRef": flavor}}
+                with pytest.raises(OpenStackApiException, match="NoValidHost"):
+                    self.api.post_server_action(resized, resize)
+            else:
+                self.boot(flavor, state="ERROR")
         for name in options:
             CONF.clear_override(name, "filter_scheduler")
         (hosts,) = answers
         groups = groupby(hosts, key=lambda each: round(each.weight, 6))
         return " ".join("=".join(sorted(h.obj.host for h in group)) for _, group in groups)
+
+
+class TestEqualHosts(CustomWeighers):
+    """Hosts of 16 CPUs without servers, which have equal weights by Nova's own weighers."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        for host in "abc":
+            self.start_host(host)
+        self.own = {h: set(self._get_provider_traits(self.compute_rp_uuids[h])) for h in "abc"}
 
     def give(self, traits: Mapping[str, Sequence[str]]) -> None:
         """Give the hosts these traits, beside the traits of Nova."""
@@ -163,16 +192,73 @@ class TestCustomWeighers(Computes):
             change_trait(client, host, "CUSTOM_PRESSURE_CPU", is_set=is_set)
             assert self.order(plain) == order
 
-    def test_packing_and_spreading(self) -> None:
-        """Servers of 4 and 2 vCPUs run on hosts a and b; the server has 1 vCPU."""
-        self.boot_on("a", self.flavor("four", vcpus=4))
-        self.boot_on("b", self.flavor("two", vcpus=2))
+
+def cpus_of(host: Any) -> set[int]:
+    """Return the CPUs of a host; Nova's tests have 16 for all hosts."""
+    return set(range(host.get_connection().host_info.cpus))
+
+
+class TestHostsOfSizes(CustomWeighers):
+    """Hosts of 2, 4 and 8 CPUs, 4 VCPU for each CPU, and a server of 1 vCPU and 512 MiB.
+
+    With the server, hosts a, b and c have in use::
+
+        VCPU       2/8 = 25 %            2/16 = 12.5 %         12/32 = 37.5 %
+        MEMORY_MB  1280/2048 = 62.5 %    1024/8192 = 12.5 %    2048/8192 = 25 %
+
+    For Nova's weighers c is the best host, then b: of VCPU, 7, 15 and 21 are free, of MEMORY_MB
+    1280, 7680 and 6656. So c is better than b by (21 - 15) / 21 - (7680 - 6656) / 7680 = 0.15.
+    """
+
+    def setUp(self) -> None:
+        super().setUp()
+        name = "nova.virt.libvirt.host.Host.get_online_cpus"
+        self.useFixture(fixtures.MonkeyPatch(name, cpus_of))
+        for host, cpus, memory_mb in (("a", 2, 2048), ("b", 4, 8192), ("c", 8, 8192)):
+            # Nova reads the field as MiB, and reserves 512 of them.
+            info = HostInfo(cpu_sockets=1, cpu_cores=cpus, kB_mem=memory_mb + 512)
+            self.start_compute(host, host_info=info)
+        servers = (("a", 1, 768), ("b", 1, 512), ("c", 8, 512), ("c", 3, 1024))
+        self.servers = [
+            self.boot_on(host, self._create_flavor(vcpu=vcpus, memory_mb=memory_mb, disk=0))
+            for host, vcpus, memory_mb in servers
+        ]
         self._run_periodics()  # no server is building any more
-        plain = self.flavor("plain")
-        # 16 x 4 = 64 VCPU, of which 60, 62 and 64 are free.
-        # boring: (1 - 1/60 + 1) / 2 = 0.9917, (1 - 1/62 + 1) / 2 = 0.9919, and 0.9922 on c
-        # best-fit: 6 of 192 VCPU are used, 0.03, and nearly no memory. So memory has the weight
-        # (0.1 / 0.131)^2 = 0.58, and nearly all is left: 59/64 + 0.58 = 1.50 on a, 61/64 + 0.58 =
-        # 1.53 on b, 63/64 + 0.58 = 1.56 on c. The size is 1/64 + 0.58 x 512/16779488 = 0.0156.
-        orders = [self.order(plain, ALONE + conf) for conf in (PACKING, MOST, LEAST)]
-        assert orders == ["a b c", "a b c", "c b a"]
+        self.plain = self.flavor("plain")
+
+    def share(self, hosts: str, **metadata: str) -> None:
+        """Put hosts into an aggregate with metadata."""
+        group = self.api.post_aggregate({"aggregate": {"name": hosts}})["id"]
+        for host in hosts:
+            self.api.add_host_to_aggregate(group, host)
+        self.api.post_aggregate_action(group, {"set_metadata": {"metadata": metadata}})
+
+    def test_percentages(self) -> None:
+        confs = {
+            # (0.75 + 0.375) / 2 = 0.5625, (0.875 + 0.875) / 2 = 0.875, (0.625 + 0.75) / 2 = 0.6875
+            "spreading": ALONE + SPREADING,
+            # (4 x 25 + 62.5) / 5 = 32.5 %, 12.5 %, (4 x 37.5 + 25) / 5 = 35 %; with equal weights
+            # 43.75, 12.5 and 31.25 %
+            "packing": ALONE + PACKING,
+            # 0.3 + 0.7 x 25 / 30 = 0.88, 0.3 + 0.7 x 12.5 / 30 = 0.59, 0.3 x 62.5 / 70 = 0.27
+            "target": ALONE + TARGET,
+            # 1, 1 and 0, x 100; Nova's weighers prefer b to a.
+            "below 1:1": BELOW,
+        }
+        assert {name: self.order(self.plain, conf) for name, conf in confs.items()} == {
+            "spreading": "b c a",
+            "packing": "c a b",
+            "target": "a b c",
+            "below 1:1": "b a c",
+        }
+
+    def test_nearness(self) -> None:
+        """Nova's weights of a host differ by less than 10."""
+        self.flags(allow_resize_to_same_host=True)
+        self.share("ab", shard="1")
+        (server, *_) = self.servers  # on host a
+        # 20 + 10, 10, 0
+        assert self.order(self.plain, SAME, resized=server) == "a b c"
+        self.share("a", filter_tenant_id=self.api.get_server(server)["tenant_id"])
+        # 10, 0, 0
+        assert [self.order(self.plain, conf) for conf in ("", OWN)] == ["c b a", "a c b"]
