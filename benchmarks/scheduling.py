@@ -1,21 +1,23 @@
 """Run a nova-scheduler over 1,000 computes in this process, for measurements by another process.
 
 Nova's SchedulerManager reads the computes from its own databases and queries a real Placement;
-both use SQLite files. Each line on standard input is a request for a server. The answer is the CPU
-time of the request in seconds, and Placement's part of it. ``benchmarks/select_destinations.py``
-starts this program.
+both use SQLite files, copies of the files that :func:`build` has filled. Each line on standard
+input is a request for a server. The answer is the CPU time of the request in seconds, and
+Placement's part of it. ``benchmarks/select_destinations.py`` starts this program.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import gc
 import os
+import shutil
+import sqlite3
 import sys
 import time
 import uuid
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -33,11 +35,11 @@ with warnings.catch_warnings():
     from nova.db import migration
     from nova.scheduler import manager
     from nova.scheduler.client import report
+    from placement import db_api
 
     from cpu_tiers.model.names import MULTIPLIER_TRAIT
     from cpu_tiers.tools.placement.embedded import WsgiTransport, placement_app
 
-HOSTS = 1_000
 SHARES = "CUSTOM_VCPU_SHARES"
 INVENTORIES = {"VCPU": 128, "MEMORY_MB": 262_144, "DISK_GB": 4_000, SHARES: 12_800}
 STOCK = "nova.scheduler.weights.all_weighers"
@@ -100,19 +102,20 @@ resource_provider_scoring = boring
 """Nova does not know the last three unless our weigher is loaded."""
 
 
-def configure(folder: Path, way: str) -> None:
-    """Start like a service of Nova, and make the databases of one cell."""
+def configure(folder: Path, way: str) -> context.RequestContext:
+    """Start like a service of Nova; return the context of an administrator."""
     nova_conf, (weighers, _, options) = folder / "nova.conf", WAYS[way]
     text = (NOVA_CONF + options).format(folder=folder, weighers=",".join(weighers))
     nova_conf.write_text(text)
     config.parse_args(["bench"], default_config_files=[str(nova_conf)])
     objects.register_all()
-    migration.db_sync(database="api")
-    migration.db_sync(database="main")
+    admin = context.get_admin_context()
+    admin.project_id = admin.user_id = str(uuid.uuid4())
+    return admin
 
 
-def add_computes(admin: context.RequestContext) -> list[str]:
-    """Put the computes into Nova's databases; return their uuids."""
+def add_cell(admin: context.RequestContext) -> objects.CellMapping:
+    """Put the cell into Nova's API database."""
     cell = objects.CellMapping(
         admin,
         uuid=str(uuid.uuid4()),
@@ -121,8 +124,7 @@ def add_computes(admin: context.RequestContext) -> list[str]:
         database_connection=CONF.database.connection,
     )
     cell.create()
-    with context.target_cell(admin, cell) as targeted:
-        return [_add_compute(targeted, f"compute{index}") for index in range(HOSTS)]
+    return cell
 
 
 def _add_compute(targeted: context.RequestContext, host: str) -> str:
@@ -236,21 +238,58 @@ class Scheduler(NamedTuple):
 
 
 @contextmanager
-def scheduler(way: str) -> Iterator[Scheduler]:
-    """Yield a scheduler with the settings of ``way``."""
-    with TemporaryDirectory() as folder, placement_app() as app, requests.Session() as http:
-        configure(Path(folder), way)
+def placement() -> Iterator[tuple[TimedTransport, Adapter]]:
+    """Yield the transport to a Placement in this process, and Nova's adapter."""
+    with placement_app() as app, requests.Session() as http:
         transport = TimedTransport(app)
         http.mount(_URL, transport)
-        adapter = Adapter(
-            Session(auth=Token(_URL, "admin"), session=http),
-            service_type="placement",
-            default_microversion="1.36",
-            raise_exc=False,
+        yield (
+            transport,
+            Adapter(
+                Session(auth=Token(_URL, "admin"), session=http),
+                service_type="placement",
+                default_microversion="1.36",
+                raise_exc=False,
+            ),
         )
-        admin = context.get_admin_context()
-        admin.project_id = admin.user_id = str(uuid.uuid4())
-        add_providers(adapter, add_computes(admin))
+
+
+def _placement_file() -> str:
+    """Return the SQLite file of the Placement in this process."""
+    engine = db_api.placement_context_manager.writer.get_engine()
+    return str(engine.url.database)
+
+
+def _copy(source: str | Path, target: str | Path) -> None:
+    """Copy an SQLite database, also into a database that is open."""
+    with closing(sqlite3.connect(source)) as full, closing(sqlite3.connect(target)) as empty:
+        full.backup(empty)
+
+
+def build(folder: Path, hosts: int) -> None:
+    """Make the databases of one cell and of Placement, which all schedulers copy."""
+    admin = configure(folder, "off")
+    migration.db_sync(database="api")
+    migration.db_sync(database="main")
+    with context.target_cell(admin, add_cell(admin)) as targeted:
+        uuids = [_add_compute(targeted, f"compute{index}") for index in range(hosts)]
+    with placement() as (_, adapter):
+        add_providers(adapter, uuids)
+        _copy(_placement_file(), folder / "placement.sqlite")
+
+
+@contextmanager
+def scheduler(way: str, databases: Path) -> Iterator[Scheduler]:
+    """Yield a scheduler with the settings of ``way``, and with copies of the databases."""
+    with TemporaryDirectory() as name, placement() as (transport, adapter):
+        folder = Path(name)
+        for file in ("api.sqlite", "cell.sqlite"):
+            shutil.copy(databases / file, folder)
+        _copy(databases / "placement.sqlite", _placement_file())
+        admin = configure(folder, way)
+        (cell,) = objects.CellMappingList.get_all(admin)
+        cell.database_connection = CONF.database.connection  # this copy of the cell
+        cell.save()
         report.PLACEMENTCLIENT = report.SchedulerReportClient(adapter)
         yield Scheduler(manager.SchedulerManager(), admin, transport)
 
@@ -277,13 +316,16 @@ def schedule(scheduling: Scheduler, specs: dict[str, str]) -> tuple[float, float
     return took
 
 
-def serve(way: str) -> None:
+def serve(way: str, databases: Path) -> None:
     """Answer each line of standard input with the CPU seconds of a request."""
-    with scheduler(way) as scheduling:
+    with scheduler(way, databases) as scheduling:
         print("ready", flush=True)
         for _ in sys.stdin:
             print(*schedule(scheduling, WAYS[way].extra_specs), flush=True)
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    if sys.argv[1] == "build":
+        build(Path(sys.argv[2]), int(sys.argv[3]))
+    else:
+        serve(sys.argv[1], Path(sys.argv[2]))

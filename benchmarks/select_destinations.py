@@ -1,11 +1,11 @@
-"""Measure ``select_destinations`` over 1,000 computes, with cpu-tiers and without.
+"""Measure ``select_destinations`` over many computes, with cpu-tiers and without.
 
-Each variant has a scheduler in an interpreter of its own, and the requests go to the variants in
-turns. Times are CPU times: nothing waits, because the databases and Placement are in the process
-of the scheduler. A variant without cpu-tiers requests the same resources. Its additional time is
-the work of Placement and Nova for another resource class; the remaining time is the work of
-cpu-tiers. Placement's part is a service of its own in a cloud, so the time without it is reported,
-too. Nova has to be installed (dependency group ``bench``).
+Each variant has a scheduler in an interpreter of its own, with a copy of the databases, and the
+requests go to the variants in turns. Times are CPU times: nothing waits, because the databases
+and Placement are in the process of the scheduler. A variant without cpu-tiers requests the same
+resources. Its additional time is the work of Placement and Nova for another resource class; the
+remaining time is the work of cpu-tiers. Placement's part is a service of its own in a cloud, so
+the time without it is reported, too. Nova has to be installed (dependency group ``bench``).
 """
 
 import argparse
@@ -15,11 +15,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, NamedTuple
 
 from measure import Ratio, report
-from scheduling import HOSTS, WAYS
+from scheduling import WAYS
 
+HOSTS = 300
 ROUNDS = 15
 GOAL = 1.03
 
@@ -38,14 +40,19 @@ class Seconds(NamedTuple):
         return self.total - self.placement
 
 
-def start(way: str, cleanup: ExitStack) -> Pipes:
+def start(way: str, databases: str, cleanup: ExitStack) -> Pipes:
     """Start a scheduler; return its pipes for requests and times."""
-    command = [sys.executable, *_warnings(), str(Path(__file__).with_name("scheduling.py")), way]
+    command = _command(way, databases)
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     cleanup.enter_context(child)
     assert child.stdin is not None
     assert child.stdout is not None
     return child.stdin, child.stdout
+
+
+def _command(*arguments: str) -> list[str]:
+    program = str(Path(__file__).with_name("scheduling.py"))
+    return [sys.executable, *_warnings(), program, *arguments]
 
 
 def _warnings() -> list[str]:
@@ -59,10 +66,11 @@ def seconds(pipes: Pipes) -> Seconds:
     return Seconds(*map(float, answers.readline().split()))
 
 
-def measured(rounds: int) -> dict[str, list[Seconds]]:
+def measured(hosts: int, rounds: int) -> dict[str, list[Seconds]]:
     """Return the CPU seconds of each variant by round. The first round is not counted."""
-    with ExitStack() as cleanup:
-        schedulers = {way: start(way, cleanup) for way in WAYS}
+    with TemporaryDirectory() as databases, ExitStack() as cleanup:
+        subprocess.run(_command("build", databases, str(hosts)), check=True)
+        schedulers = {way: start(way, databases, cleanup) for way in WAYS}
         for way, (_, answers) in schedulers.items():
             assert answers.readline() == "ready\n", f"the scheduler {way!r} did not start"
         taken = [{way: seconds(one) for way, one in schedulers.items()} for _ in range(rounds + 1)]
@@ -89,9 +97,9 @@ def _ms(taken: Sequence[float]) -> float:
     return statistics.median(taken) * 1e3
 
 
-def ratios(rounds: int) -> Iterator[Ratio]:
+def ratios(hosts: int, rounds: int) -> Iterator[Ratio]:
     """Yield the ratios."""
-    times = measured(rounds)
+    times = measured(hosts, rounds)
     yield ratio(times, "on", "off")
     yield ratio(times, "asks", "off")
     yield ratio(times, "on", "asks")
@@ -111,8 +119,11 @@ def main() -> int:
     """Measure, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="requests to each variant")
-    rounds = parser.parse_args().rounds
-    return report(f"select_destinations over {HOSTS} computes", ratios(rounds))
+    parser.add_argument("--hosts", type=int, default=HOSTS, help="computes")
+    given = parser.parse_args()
+    return report(
+        f"select_destinations over {given.hosts} computes", ratios(given.hosts, given.rounds)
+    )
 
 
 if __name__ == "__main__":
