@@ -207,6 +207,8 @@ def weighted_mean(parts: Mapping[str, float], weights: Mapping[str, float]) -> f
 
     :param weights: by resource class; a class without a weight has 1.
     """
+    if not weights:
+        return sum(parts.values()) / (len(parts) or 1)
     total = sum(weights.get(name, 1.0) for name in parts)
     return sum(weights.get(name, 1.0) * part for name, part in parts.items()) / (total or 1.0)
 
