@@ -100,7 +100,7 @@ STRICTER = {
             any(not v.isdecimal() for k, v in c.specs.items() if k.startswith("resources"))
             or c.specs.get(HYPERTHREADING, "required") not in ("required", "forbidden")
         ),
-        "give a whole number|give required or forbidden",
+        "give a whole number|give required, forbidden",
     ),
     "a trait is required or forbidden": Stricter(
         lambda c: c.specs.get(HYPERTHREADING) == "forbidden" and HYPERTHREADING in c.image,
