@@ -40,6 +40,13 @@ class HostState(Protocol):
     pci_stats: Any
 
 
+class HostManager(Protocol):
+    """Nova's ``HostManager``, which knows the aggregates and the servers of all hosts."""
+
+    _get_aggregates_info: Callable[[str], list[objects.Aggregate]]
+    _instance_info: dict[str, dict[str, Any]]
+
+
 class ReportClient(Protocol):
     """Nova's ``SchedulerReportClient``: the client of Placement."""
 

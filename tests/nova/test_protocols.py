@@ -11,6 +11,7 @@ from cpu_tiers.nova.features import Attribute
     [
         (protocols.ResourceRequest, "nova.scheduler.utils:ResourceRequest"),
         (protocols.HostState, "nova.scheduler.host_manager:HostState"),
+        (protocols.HostManager, "nova.scheduler.host_manager:HostManager"),
         (protocols.ReportClient, "nova.scheduler.client.report:SchedulerReportClient"),
         (protocols.ProviderData, "nova.compute.provider_tree:ProviderData"),
         (protocols.NovaTree, "nova.compute.provider_tree:ProviderTree"),

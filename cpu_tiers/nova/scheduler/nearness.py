@@ -8,31 +8,32 @@ hosts. All results are from 0 to 1.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 from collections.abc import Sequence
-from typing import Any
 
 from nova import objects
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.conf.weigher import SAME_HOST, SAME_PROJECT
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.protocols import HostManager, HostState
 
 _PROJECTS = "filter_tenant_id"
 """The beginning of the metadata keys by which Nova reserves aggregates for projects."""
 
 
 def nearness(
-    option: str, hosts: Sequence[Any], request_spec: objects.RequestSpec, host_manager: Any
+    option: str,
+    hosts: Sequence[HostState],
+    request_spec: objects.RequestSpec,
+    host_manager: HostManager | None,
 ) -> list[float]:
     """Return how near the hosts are.
 
     :param option: the name of the multiplier.
-    :param hosts: Nova's host states.
-    :param host_manager: Nova's.
     """
     if option == SAME_PROJECT:
         return [_is_of_project(host, request_spec.project_id) for host in hosts]
-    present = _present_host(request_spec, host_manager)
-    if present is None:
+    present = None if host_manager is None else _present_host(request_spec, host_manager)
+    if host_manager is None or present is None:
         return [0.0] * len(hosts)
     if option == SAME_HOST:
         return [float(host.host == present) for host in hosts]
@@ -45,7 +46,7 @@ def nearness(
     return [sum(not own.isdisjoint(of) for of in shared) / (len(keys) or 1) for own in groups]
 
 
-def _is_of_project(host: Any, project: str) -> float:
+def _is_of_project(host: HostState, project: str) -> float:
     """Return 1.0 for a host in an aggregate of the project, and 0.0 for other hosts."""
     return float(
         any(
@@ -57,7 +58,7 @@ def _is_of_project(host: Any, project: str) -> float:
     )
 
 
-def _present_host(request_spec: objects.RequestSpec, host_manager: Any) -> str | None:
+def _present_host(request_spec: objects.RequestSpec, host_manager: HostManager) -> str | None:
     """Return the host of a server that is moved; ``None`` for a server without a host.
 
     Nova's moves ignore the present host, and name it first; only a resize that may stay on the

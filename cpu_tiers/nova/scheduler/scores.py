@@ -25,7 +25,7 @@ from cpu_tiers.nova import steps
 from cpu_tiers.nova.convert import amounts_of, extra_specs
 from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.protocols import HostState
+from cpu_tiers.nova.protocols import HostManager, HostState
 from cpu_tiers.nova.seams import Function, seam
 from cpu_tiers.weights import (
     REQUESTED_TO_CAPACITY,
@@ -55,7 +55,7 @@ class RequestScores:
         self,
         summaries: Mapping[str, Mapping[str, Any]],
         request_spec: objects.RequestSpec,
-        host_manager: Any = None,
+        host_manager: HostManager | None = None,
     ) -> None:
         self._summaries = summaries
         self._host_manager = host_manager
@@ -70,7 +70,7 @@ class RequestScores:
         scores = self._worked_out(lambda: self.forest.scores_of(roots))
         return [0.0] * len(roots) if scores is None else scores
 
-    def of_hosts(self, hosts: Sequence[Any]) -> list[float]:
+    def of_hosts(self, hosts: Sequence[HostState]) -> list[float]:
         """Return the score of each host, and put the best candidate of each host first.
 
         The scores are 0 for every host if a score cannot be worked out, and the candidates stay in
@@ -89,7 +89,7 @@ class RequestScores:
             scores = shaped or [0.0] * len(hosts)
         return scores
 
-    def _by_shape(self, host: Any, score: float) -> float:
+    def _by_shape(self, host: HostState, score: float) -> float:
         """Return the lowest score by the shapes of the aggregates; ``score`` without a shape."""
         scores = []
         for text in aggregate_values_from_key(host, "resource_provider_shape"):
@@ -102,7 +102,7 @@ class RequestScores:
                 scores.append(forest.score_by(scoring, host.uuid))
         return min(scores, default=score)
 
-    def of_soft_traits(self, hosts: Sequence[Any]) -> list[float]:
+    def of_soft_traits(self, hosts: Sequence[HostState]) -> list[float]:
         """Return the sum of the weights of the soft traits of each host; 0 after a failure.
 
         :param hosts: Nova's host states.
@@ -117,7 +117,7 @@ class RequestScores:
         traits = weigher.request_traits(CONF[filter_scheduler.GROUP], specs)
         return traits.of_hosts(self._summaries)
 
-    def nearness(self, option: str, hosts: Sequence[Any]) -> list[float]:
+    def nearness(self, option: str, hosts: Sequence[HostState]) -> list[float]:
         """Return how near the hosts are, from 0 to 1; 0 after a failure.
 
         :param option: the name of the multiplier.

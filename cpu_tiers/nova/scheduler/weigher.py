@@ -23,6 +23,7 @@ from cpu_tiers.conf.score_names import idle_names
 from cpu_tiers.nova import options
 from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.protocols import HostState
 from cpu_tiers.nova.scheduler.features import SCHEDULER
 from cpu_tiers.nova.scheduler.scores import RequestScores
 
@@ -68,12 +69,14 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
         """
         return _weights([weighed.obj for weighed in weighed_obj_list])
 
-    def _weigh_object(self, host_state: Any, weight_properties: objects.RequestSpec) -> float:
+    def _weigh_object(
+        self, host_state: HostState, weight_properties: objects.RequestSpec
+    ) -> float:
         """Return the weight of a host; Nova's ``BaseWeigher`` declares the method abstract."""
         return _weights([host_state])[0]
 
 
-def _weights(hosts: Sequence[Any]) -> list[float]:
+def _weights(hosts: Sequence[HostState]) -> list[float]:
     weights = [0.0] * len(hosts)
     scores: RequestScores | None = host_of(hosts[0]).scores
     if scores is None:
@@ -81,7 +84,7 @@ def _weights(hosts: Sequence[Any]) -> list[float]:
     # Hosts share their aggregates, so looking at each aggregate once costs little.
     aggregates = {id(group): group for host in hosts for group in host.aggregates}
     keys = {key for group in aggregates.values() for key in group.metadata}
-    parts: dict[str, Callable[[Sequence[Any]], list[float]]] = {
+    parts: dict[str, Callable[[Sequence[HostState]], list[float]]] = {
         MULTIPLIER: scores.of_hosts,
         TRAIT_MULTIPLIER: scores.of_soft_traits,
         **{option: partial(scores.nearness, option) for option in weigher.NEARNESS},
@@ -98,7 +101,7 @@ def _weights(hosts: Sequence[Any]) -> list[float]:
     return weights
 
 
-def _multiplier(option: str, host: Any) -> float:
+def _multiplier(option: str, host: HostState) -> float:
     """Return the multiplier from an aggregate of the host, or else from nova.conf."""
     multiplier: float = utils.get_weight_multiplier(host, option, CONF.filter_scheduler[option])
     return multiplier
