@@ -185,6 +185,6 @@ class Cloud:
 
     def complaints(self) -> list[str]:
         """Return the warnings of cpu-tiers and the errors of Nova in the logs."""
-        logs = [daemon.log for daemon in self.control.services.daemons]
-        lines = [line for log in logs for line in log.read_text().splitlines()]
+        daemons = self.control.services.daemons
+        lines = [line for daemon in daemons for line in daemon.text.splitlines()]
         return [line for line in lines if _COMPLAINT.search(line)]

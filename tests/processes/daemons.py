@@ -30,6 +30,11 @@ class Daemon:
         return self.folder / f"{self.name}.log"
 
     @property
+    def text(self) -> str:
+        """Return the log. A program that crashes may write bytes that are no text."""
+        return self.log.read_text(errors="replace")
+
+    @property
     def pid(self) -> int:
         """Return the process id of a running program.
 
@@ -93,7 +98,7 @@ class Daemon:
 
     def last_lines(self) -> str:
         """Return the end of the log."""
-        lines = self.log.read_text(errors="replace").splitlines()[-LAST_LINES:]
+        lines = self.text.splitlines()[-LAST_LINES:]
         return "\n".join((f"--- {self.log}", *lines))
 
 

@@ -67,7 +67,7 @@ class Mode:
     def warnings(self) -> dict[tuple[str, str], list[datetime]]:
         """Return the times of the warnings of nova-scheduler, by worker and dropped work."""
         times: dict[tuple[str, str], list[datetime]] = {}
-        for time, pid, work in _DROPPED.findall(self.scheduler.log.read_text()):
+        for time, pid, work in _DROPPED.findall(self.scheduler.text):
             times.setdefault((pid, work), []).append(datetime.fromisoformat(time))
         return times
 
@@ -141,7 +141,7 @@ def services(cloud: Cloud, name: str) -> Iterator[Mode]:
         api.start(lambda: True)  # loads while the others start
         try:
             with _running(cloud, scheduler), _compute(cloud, name, env):
-                wait_for(lambda: LOADED in api.log.read_text(), "nova-api is loaded", [api])
+                wait_for(lambda: LOADED in api.text, "nova-api is loaded", [api])
                 yield mode
         finally:
             api.stop()

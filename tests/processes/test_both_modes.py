@@ -188,13 +188,13 @@ def test_a_life_beside_wrappers_of_other_products(mode: Mode) -> None:
         cloud.boot(faulty)
     hang_up(mode)
     os.kill(api.pid, signal.SIGHUP)
-    mode.wait_until(lambda: api.log.read_text().count(LOADED) == 2, "nova-api is loaded again")
+    mode.wait_until(lambda: api.text.count(LOADED) == 2, "nova-api is loaded again")
     if mode.name == "eventlet":  # with native threads, Nova 34's nova-compute serves no more
         os.kill(compute.pid, signal.SIGHUP)
-        mode.wait_until(lambda: "Reloading compute RPC API" in compute.log.read_text(), "HUP")
+        mode.wait_until(lambda: "Reloading compute RPC API" in compute.text, "HUP")
     check_server(mode, cloud.boot(flavor))
     for daemon, (service, (*_, function)) in zip(mode.daemons, FUNCTIONS.items(), strict=True):
-        log = daemon.log.read_text()
+        log = daemon.text
         assert f"cpu-tiers in {service} has the features" in log
         assert "OSProfiler is enabled" in log
         assert saw(function) in log
