@@ -28,8 +28,8 @@ from tests.libvirt.random_contests import (
 from tests.libvirt.servers import server
 
 SECONDS = 8
-SECONDS_ON_THE_HOST = 20
-DRAWN_ON_V2 = [draw_contest(Random(f"{SEED} v2 {number}")) for number in range(3)]
+SECONDS_ON_THE_HOST = 10
+DRAWN_ON_V2 = [draw_contest(Random(f"{SEED} v2 {number}")) for number in range(2)]
 
 two_cpus = pytest.mark.skipif(
     not os.sched_getaffinity(0) >= {0, 1}, reason="the contests take two CPUs"
