@@ -1,4 +1,4 @@
-"""The resource providers of a cloud, and the trees that they make.
+"""The resource providers of a cloud, and the trees of the providers.
 
 Placement itself allocates too much if claims race on some databases (docs/admin/capacity.rst), and
 a capacity becomes smaller if an operator lowers an allocation ratio or reserves more. Pure.
@@ -74,7 +74,7 @@ class HostShares:
 
 
 class ProviderTrees:
-    """Providers with the trees that they make.
+    """The trees of resource providers.
 
     :ivar by_id: the providers by their uuid, in the given order.
     :ivar roots: by the uuid of each provider, the uuid of its root provider. A provider is a root

@@ -36,15 +36,22 @@ class PairTest(TierTest):
             waiters.wait_for_server_termination(self.servers_client, server)
             self.assert_shares(server, 0)
 
-    @decorators.idempotent_id("0d2f6b48-7e19-4a53-8c05-f3b92d61a7e4")
-    def test_resize_and_confirm(self) -> None:
-        """Until the resize is confirmed, the migration holds the shares of the old tier."""
+    def resized(self) -> tuple[str, str, int, int]:
+        """Return a server that waits for the confirmation of a resize.
+
+        Returned are the server, its migration, and the shares of the old and of the new tier.
+        """
         self.skip_without_resize()
         (old_flavor, old), (new_flavor, new), *_ = self.tiers()
         server = self.server(old_flavor)
         self.resize(server, new_flavor)
         self.assert_shares(server, new)
-        migration = self.migration(server)
+        return server, self.migration(server), old, new
+
+    @decorators.idempotent_id("0d2f6b48-7e19-4a53-8c05-f3b92d61a7e4")
+    def test_resize_and_confirm(self) -> None:
+        """Until the resize is confirmed, the migration holds the shares of the old tier."""
+        server, migration, old, new = self.resized()
         self.assert_shares(migration, old)
         self.servers_client.confirm_resize_server(server)
         waiters.wait_for_server_status(self.servers_client, server, "ACTIVE")
@@ -54,12 +61,7 @@ class PairTest(TierTest):
     @decorators.idempotent_id("c84e1a95-26d7-4f30-b1b8-0e57d9f3462c")
     def test_resize_and_revert(self) -> None:
         """The server has the shares of its old tier again, and the migration has none."""
-        self.skip_without_resize()
-        (old_flavor, old), (new_flavor, new), *_ = self.tiers()
-        server = self.server(old_flavor)
-        self.resize(server, new_flavor)
-        self.assert_shares(server, new)
-        migration = self.migration(server)
+        server, migration, old, _ = self.resized()
         self.servers_client.revert_resize_server(server)
         waiters.wait_for_server_status(self.servers_client, server, "ACTIVE")
         self.assert_shares(server, old)

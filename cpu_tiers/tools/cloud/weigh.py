@@ -32,6 +32,11 @@ from cpu_tiers.weights import SCORINGS, make_forest
 LOG = logging.getLogger(__name__)
 
 
+_COLUMNS = (
+    "host", "score", "resource_score", "trait_score", "resources", "traits", "soft_traits",
+)  # fmt: skip
+
+
 class Weigh(NovaConfCommand, ListCommand):
     """List the candidate hosts for a server with their scores, best first.
 
@@ -95,15 +100,7 @@ class Weigh(NovaConfCommand, ListCommand):
             return -of_traits, -scores[host].score, names.get(host, host)
 
         lines_of = _lines if parsed_args.all else _traits_that_count
-        return (
-            "host",
-            "score",
-            "resource_score",
-            "trait_score",
-            "resources",
-            "traits",
-            "soft_traits",
-        ), [
+        return _COLUMNS, [
             (
                 names.get(host, host),
                 FormattedValue(scores[host].score, _rounded),

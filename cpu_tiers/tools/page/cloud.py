@@ -12,6 +12,7 @@ from cpu_tiers.tools.page.document import (
     PageLink,
     PageSection,
     PageTable,
+    Row,
 )
 from cpu_tiers.tools.simulation.sold import (
     NOTHING,
@@ -67,18 +68,23 @@ def cloud_page(
             _hosts(cloud, data),
             _host(data, has_names=bool(server_names)),
         ],
-        datasets={
-            "cells": list(data.cells()),
-            "sold": list(data.sold()),
-            "consumers": data.consumers(),
-            "amounts": list(data.amounts()),
-            "guests": list(data.guests()),
-            "findings": list(data.findings()),
-            "floors": list(data.floors()),
-        },
+        datasets=_datasets(data),
         choices={key: name for name, key in data.keys.items()},
         back="All hosts",
     )
+
+
+def _datasets(data: CloudData) -> dict[str, Sequence[Row]]:
+    """Return the datasets of the charts and tables by name."""
+    return {
+        "cells": list(data.cells()),
+        "sold": list(data.sold()),
+        "consumers": data.consumers(),
+        "amounts": list(data.amounts()),
+        "guests": list(data.guests()),
+        "findings": list(data.findings()),
+        "floors": list(data.floors()),
+    }
 
 
 def _sections(

@@ -15,6 +15,7 @@ from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.scheduler import scores
 from cpu_tiers.weights import make_forest
 from tests.nova.scheduler.reporting_hosts import TWO, ReportingHosts
+from tests.nova.scheduler.weighed_hosts import spec
 
 SMALL = "CUSTOM_MEMORY_PAGE_SIZE_SMALL"
 
@@ -92,21 +93,8 @@ def test_the_allocations_of_a_server_on_the_host_are_subtracted() -> None:
         }
         for uuid, root, name in (("one", "one", "VCPU"), ("pool", "storage", "DISK_GB"))
     }
-    flavor = objects.Flavor(
-        name="f",
-        vcpus=2,
-        memory_mb=512,
-        root_gb=0,
-        ephemeral_gb=0,
-        swap=0,
-        extra_specs={"resources:MEMORY_MB": "0"},
-    )
-    level = objects.RequestLevelParams()
-    spec = objects.RequestSpec(
-        flavor=flavor, image=None, requested_resources=[], request_level_params=level, is_bfv=False
-    )
     options.register(filter_scheduler)
-    request = scores.RequestScores(summaries, spec)
+    request = scores.RequestScores(summaries, spec())
     # The mean of the resource score, 1 - 2 of 8 VCPU, and of the trait score, 0 without traits.
     assert request.of(["one"]) == [pytest.approx(0.75 / 2)]
     disk = {"pool": {"resources": {"DISK_GB": 1}}}  # of another tree
