@@ -6,7 +6,7 @@ from typing import Any
 from oslo_config import cfg
 
 from cpu_tiers import extensions
-from cpu_tiers.conf.weigher_types import ScoringName, ShapeType, WeightedNames
+from cpu_tiers.conf.weigher_types import Multiplier, ScoringName, ShapeType, WeightedNames
 from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model.names import as_known
@@ -22,8 +22,9 @@ NEARNESS = (SAME_HOST, SAME_AGGREGATE, SAME_PROJECT)
 """The multipliers of nearness."""
 
 OPTIONS = [
-    cfg.FloatOpt(
+    cfg.Opt(
         "resource_provider_weight_multiplier",
+        type=Multiplier(),
         default=0.0,
         help="""
 The multiplier of the score of a host's resources and traits, beside the weights
@@ -92,8 +93,9 @@ which your hosts differ: the many traits that all hosts have make the scores
 nearly equal.
 """,
     ),
-    cfg.FloatOpt(
+    cfg.Opt(
         "resource_provider_trait_weight_multiplier",
+        type=Multiplier(),
         default=1000.0,
         help="""
 The multiplier of the preferred and avoided traits of a host, beside the
@@ -134,8 +136,9 @@ Traits of hosts that servers prefer, whatever their flavor, in the form of
 ``resource_provider_avoided_traits``. No entry may be in both options.
 """,
     ),
-    cfg.FloatOpt(
+    cfg.Opt(
         SAME_HOST,
+        type=Multiplier(),
         default=0.0,
         help="""
 The weight of the present host of a server that is moved, if this host is a
@@ -143,8 +146,9 @@ candidate. A host aggregate overrides this option as it does
 ``resource_provider_weight_multiplier``.
 """,
     ),
-    cfg.FloatOpt(
+    cfg.Opt(
         SAME_AGGREGATE,
+        type=Multiplier(),
         default=0.0,
         help="""
 The weight of hosts that are near the present host of a server that is
@@ -166,8 +170,9 @@ Related options:
 * ``[filter_scheduler] resource_provider_same_aggregate_weight_multiplier``
 """,
     ),
-    cfg.FloatOpt(
+    cfg.Opt(
         SAME_PROJECT,
+        type=Multiplier(),
         default=0.0,
         help="""
 The weight of hosts in an aggregate of the project of the server: its

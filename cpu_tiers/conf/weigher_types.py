@@ -1,5 +1,6 @@
 """The types of the options of the weigher."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 
@@ -8,6 +9,20 @@ from oslo_config import types
 from cpu_tiers import extensions
 from cpu_tiers.extra_specs.soft_traits import NUMBERS, parse_weight
 from cpu_tiers.model.names import as_known
+
+
+class Multiplier(types.Float):
+    """A finite number: with ``nan`` or ``inf``, the weights of hosts could not be compared."""
+
+    def __call__(self, value: str | float) -> float | None:
+        """Return the number; ``None`` for an empty text.
+
+        :raises ValueError: the value is no number, or not finite.
+        """
+        number = super().__call__(value)
+        if number is not None and not math.isfinite(number):
+            raise ValueError(f"{value} is no finite number; write a number such as 2.5")
+        return number
 
 
 class WeightedNames(types.ConfigType):

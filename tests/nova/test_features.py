@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from nova import service
 from nova.objects import RequestSpec
-from nova.scheduler.host_manager import HostState
+from nova.scheduler.host_manager import HostManager, HostState
 from nova.scheduler.manager import SchedulerManager
 from nova.scheduler.weights import WeighedHost
 
@@ -39,6 +39,9 @@ TRAITS = "filter_scheduler.require_host_traits"
 REFUSE = "api.refuse_faulty_flavors"
 PORTS = "filter_scheduler.query_placement_for_port_traits"
 LEAST = "libvirt.least_weight_without_tier"
+MULTIPLIER = "filter_scheduler.resource_provider_weight_multiplier"
+SAME_HOST = "filter_scheduler.resource_provider_same_host_weight_multiplier"
+SAME_PROJECT = "filter_scheduler.resource_provider_same_project_weight_multiplier"
 EVERYTHING = (
     *(SHARES, QUERY, NODES, POLICIES, TRAITS, REFUSE, PORTS, GIVES_BACK, LACKING, RECORD),
     LEAST,
@@ -79,7 +82,7 @@ def conf() -> Iterator[None]:
     for module in (api_options, compute, filter_scheduler, libvirt):
         options.register(module)
     yield
-    for name in (*EVERYTHING, MULTIPLIER):
+    for name in (*EVERYTHING, MULTIPLIER, SAME_HOST, SAME_PROJECT):
         group, option = name.split(".")
         CONF.clear_override(option, group)
 
@@ -185,9 +188,6 @@ def test_a_service_wraps_the_functions_that_the_options_need(
     assert set(wrapped()) == functions
 
 
-MULTIPLIER = "filter_scheduler.resource_provider_weight_multiplier"
-
-
 def test_a_feature_that_is_off_stops_no_service(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -204,6 +204,21 @@ def test_a_feature_that_is_off_stops_no_service(
     assert weigher.weigh_objects([WeighedHost(host, 0.0)], RequestSpec()) == [0.0]
     monkeypatch.undo()
     assert wrapped() == []
+
+
+def test_only_nearness_to_the_present_host_needs_the_servers_of_hosts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    constructor = HostManager.__init__
+    monkeypatch.setattr(HostManager, "__init__", lambda self: None)  # sets no _instance_info
+    switch_on(MULTIPLIER, SAME_PROJECT)
+    start_scheduler()
+    assert set(wrapped()) == SCORES
+    switch_on(SAME_HOST)
+    with pytest.raises(SeamMismatch, match=r"_instance_info does not exist.*feature nearness"):
+        start_scheduler()
+    monkeypatch.setattr(HostManager, "__init__", constructor)
+    start_scheduler()
 
 
 def test_a_refusal_names_the_option_to_change(monkeypatch: pytest.MonkeyPatch) -> None:

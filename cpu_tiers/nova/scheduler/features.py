@@ -35,6 +35,7 @@ _OF_HOSTS = (
     ),
     Attribute(_HOSTS, "_instance_info", "tells which host has a server"),
 )
+_OF_PRESENT_HOST = (weigher.SAME_HOST, weigher.SAME_AGGREGATE)
 _OF_NODES = (
     Attribute(_REQUEST, "_root_forbidden", "hosts with NUMA nodes, or others, are excluded", set),
     Attribute(_REQUEST, "cpu_pinning_requested", "set to False: a fallback query is sent", bool),
@@ -46,6 +47,10 @@ _OF_NODES = (
 def _weighs(conf: cfg.ConfigOpts) -> bool:
     multipliers = ("resource_provider_weight_multiplier", *weigher.NEARNESS)
     return any(conf[filter_scheduler.GROUP][option] for option in multipliers)
+
+
+def _weighs_present_host(conf: cfg.ConfigOpts) -> bool:
+    return any(conf[filter_scheduler.GROUP][option] for option in _OF_PRESENT_HOST)
 
 
 def _names_constraints(conf: cfg.ConfigOpts) -> bool:
@@ -71,8 +76,15 @@ SCHEDULER = Service(
             # aggregate can set another multiplier at any time.
             switch="``[filter_scheduler] weight_classes`` names the weigher",
             wrappers=("cpu_tiers.nova.scheduler.scores:SEAMS",),
-            attributes=(_CANDIDATES, *_OF_HOSTS),
+            attributes=(_CANDIDATES,),
             is_needed=_weighs,
+        ),
+        Feature(
+            name="nearness",
+            condition=_weighs_present_host,
+            switch=" or ".join(f"``[filter_scheduler] {option}``" for option in _OF_PRESENT_HOST),
+            wrappers=(),
+            attributes=_OF_HOSTS,
         ),
         Feature(
             name="vCPU shares",

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from oslo_config import types
 
+from cpu_tiers.conf import list_opts
 from cpu_tiers.conf.read import read_config
 from cpu_tiers.conf.weigher import request_traits
 from cpu_tiers.conf.weigher_types import ShapeType, WeightedNames
@@ -67,6 +69,27 @@ def test_an_error_names_the_option_and_the_entry(tmp_path: Path) -> None:
     (fault,) = caught.value.faults
     assert fault.where == "nova.conf, [filter_scheduler] resource_provider_avoided_traits"
     assert "entry 'CUSTOM_A=nan' has no weight" in fault.given
+
+
+NUMBERS_OF_OURS = [
+    pytest.param(group, option.name, id=option.name)
+    for group, options in list_opts()
+    for option in options
+    if isinstance(option.type, types.Float)
+]
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999"])
+@pytest.mark.parametrize(("group", "option"), NUMBERS_OF_OURS)
+def test_a_number_is_finite(group: str, option: str, value: str, tmp_path: Path) -> None:
+    (path := tmp_path / "nova.conf").write_text(f"[{group}]\n{option} = {value}\n")
+    with pytest.raises(InvalidInput, match=f"{value} is no finite number; write") as caught:
+        read_config([str(path)])
+    assert [fault.where for fault in caught.value.faults] == [f"nova.conf, [{group}] {option}"]
+
+
+def test_the_options_that_are_numbers() -> None:
+    assert len(NUMBERS_OF_OURS) == 5  # multipliers of scores, traits, and nearness (three)
 
 
 def test_a_trait_is_not_both_preferred_and_avoided(tmp_path: Path) -> None:
