@@ -9,12 +9,17 @@ A mask must name some of the vCPUs of the server (``every``), and no other vCPU;
 reads another mask raises InvalidInput.
 """
 
+from __future__ import annotations  # servers without NUMA nodes do not import extra_specs.numa
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
-from cpu_tiers.extra_specs.numa import GuestNode
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor, Image, properties
+
+if TYPE_CHECKING:
+    from cpu_tiers.extra_specs.numa import GuestNode
 
 DEDICATED_MASK = "hw:cpu_dedicated_mask"
 REALTIME = "hw:cpu_realtime"

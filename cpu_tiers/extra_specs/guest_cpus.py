@@ -6,8 +6,10 @@ use-pcpu-vcpu-in-one-instance, libvirt-emulator-threads-policy; decisions D4 and
 D5. Pure.
 """
 
+from __future__ import annotations  # most servers have no keys for extra_specs.numa to read
+
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.cpu_masks import (
@@ -30,14 +32,6 @@ from cpu_tiers.extra_specs.cpu_policies import (
     thread_policy,
 )
 from cpu_tiers.extra_specs.groups import OwnGroups, read_groups
-from cpu_tiers.extra_specs.numa import (
-    GuestNode,
-    asks_for_nodes,
-    asks_for_pages,
-    guest_nodes,
-    node_count,
-    page_size,
-)
 from cpu_tiers.model.cpu_set import MAX_CPU, CpuSet
 from cpu_tiers.model.flavor import (
     CpuPolicy,
@@ -49,6 +43,9 @@ from cpu_tiers.model.flavor import (
     properties,
 )
 from cpu_tiers.model.names import PCPU, VCPU
+
+if TYPE_CHECKING:
+    from cpu_tiers.extra_specs.numa import GuestNode
 
 _NO_CPU = CpuSet()
 _CPU_NAMESPACES = ("hw:", "hw_")
@@ -139,6 +136,8 @@ def guest_cpus(
 
 def _requested(flavor: Flavor, image: Image | None, own: OwnGroups, faults: FaultList) -> _Request:
     """Return what flavor and image request, and collect the faults of each key."""
+    from cpu_tiers.extra_specs.numa import node_count, page_size
+
     threads = faults.read(thread_policy, flavor, image, own)
     emulator_threads = faults.read(emulator_threads_policy, flavor)
     emulator_cpus = None
@@ -180,6 +179,8 @@ def _check_policies(flavor: Flavor, requested: _Request) -> None:
 
 def _has_topology(flavor: Flavor, image: Image | None, requested: _Request) -> bool:
     """Return whether a guest has a NUMA topology, as nova.virt.hardware.numa_get_constraints."""
+    from cpu_tiers.extra_specs.numa import asks_for_nodes, asks_for_pages
+
     return (
         requested.is_pinned
         or asks_for_nodes(flavor, image)
@@ -193,6 +194,8 @@ def _with_topology(
     flavor: Flavor, image: Image | None, requested: _Request, guest: GuestCpus
 ) -> GuestCpus:
     """Return the guest with its NUMA nodes and its dedicated vCPUs."""
+    from cpu_tiers.extra_specs.numa import asks_for_nodes, guest_nodes
+
     faults = FaultList()
     every = _every(flavor)
     # As in Nova, dedicated vCPUs, pages and persistent memory need a topology of at least 1 node.

@@ -10,19 +10,19 @@ from collections.abc import Mapping
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
-from cpu_tiers.translators import bandwidth, image_traits, numa, shares, sizes, thread_policy
+from cpu_tiers.translators import already_requested, shares
 from cpu_tiers.translators.compose import check_own_groups, claimed, compose
 from cpu_tiers.translators.contract import ServerRequest, Translator
 
 __all__ = ["BUILT_IN", "ServerRequest", "Translator", "claims", "fallback", "translate"]
 
 BUILT_IN: Mapping[str, Translator] = {
-    "bandwidth": bandwidth.translate,
-    "image_traits": image_traits.translate,
-    "numa": numa.translate,
+    "bandwidth": already_requested.bandwidth,
+    "image_traits": already_requested.image_traits,
+    "numa": already_requested.numa_nodes,
     "shares": shares.translate,
-    "sizes": sizes.translate,
-    "thread_policy": thread_policy.translate,
+    "sizes": already_requested.sizes,
+    "thread_policy": already_requested.thread_policy,
 }
 """The translators of cpu-tiers itself, by the names of their entry points.
 
@@ -50,8 +50,12 @@ def translate(
         with faults:
             check_own_groups(server.flavor, server.own_groups, needs_policy=not server.query_numa)
         faults.raise_if_any()
-    own, has_nodes = numa.own_groups(server), bool(server.nodes)
-    return compose(server.flavor, own, contributions, traits_on_root=has_nodes)
+    own = server.own_groups
+    if server.nodes:
+        from cpu_tiers.translators import numa  # few servers have NUMA nodes
+
+        own = numa.own_groups(server)
+    return compose(server.flavor, own, contributions, traits_on_root=bool(server.nodes))
 
 
 def fallback(

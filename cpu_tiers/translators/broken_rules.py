@@ -17,15 +17,7 @@ from typing import NamedTuple
 from cpu_tiers.errors import Fault, FaultList, InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
 from cpu_tiers.extra_specs.server_faults import server_faults
-from cpu_tiers.translators import (
-    BUILT_IN,
-    ServerRequest,
-    Translator,
-    claims,
-    numa,
-    shares,
-    translate,
-)
+from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator, claims, shares, translate
 from cpu_tiers.translators.contract import as_existing
 
 API = "[api] refuse_faulty_flavors"
@@ -141,7 +133,7 @@ def _request_nodes(server: ServerRequest) -> None:
 
 
 def _claim_nodes(server: ServerRequest) -> None:
-    claims(server._replace(query_numa=True), {"numa": numa.translate})
+    claims(server._replace(query_numa=True), {"numa": BUILT_IN["numa"]})
 
 
 _OPTIONS = {

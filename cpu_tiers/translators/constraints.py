@@ -1,19 +1,29 @@
 """The constraints of a query for allocation candidates, and the query without each of them.
 
 A constraint is a resource class, a trait, a set of aggregates, the request group of a port, a NUMA
-node of the guest, the group policy ``isolate`` or a same-subtree parameter. Pure.
+node of the guest, the group policy ``isolate`` or a same-subtree parameter. :func:`read_query`
+reads a query of nova-scheduler, for the fault of a server without a host. Pure.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
-from cpu_tiers.model.request import CandidateQuery, RequestGroup
+from cpu_tiers.model.names import NUMA_SERVER
+from cpu_tiers.model.numa import COUNT_TRAIT
+from cpu_tiers.model.request import CandidateQuery, GroupDraft, RequestGroup
 
 Relaxation = Callable[[CandidateQuery], CandidateQuery]
 
 _OF_NODE = re.compile(r"_(?:PROC|MEM|NUMA)(\d+)")
 """The suffixes of the groups of a NUMA node of the guest: :mod:`cpu_tiers.translators.numa`."""
+
+_OWNER = "OWNER_NOVA"
+"""The trait by which Nova 34 asks for hosts of its own; no user can leave it out."""
+
+_OF_GROUP = ("resources", "required", "member_of", "in_tree")
 
 
 def constraints(queries: Sequence[CandidateQuery]) -> Mapping[str, Relaxation]:
@@ -171,3 +181,98 @@ def _clean(query: CandidateQuery, groups: Iterable[RequestGroup]) -> CandidateQu
         tuple(suffix for suffix in subtree if suffix in suffixes) for subtree in query.same_subtree
     )
     return query._replace(groups=tuple(kept), same_subtree=tuple(filter(None, subtrees)))
+
+
+class NovasQuery(NamedTuple):
+    """A query of nova-scheduler.
+
+    :param others: the parameters that :class:`CandidateQuery` does not have, as a query string.
+    """
+
+    query: CandidateQuery
+    others: str = ""
+
+    def constraints(self) -> dict[str, str]:
+        """Return the names of the constraints that a user can change, each in words."""
+        amounts = self.query.resources()
+        traits = self.query.root_required.union(*(g.required for g in self.query.groups))
+        words = {name: f"{amount} {name}" for name, amount in amounts.items()}
+        words |= {
+            t: f"{t.removeprefix(COUNT_TRAIT)} NUMA nodes"
+            for t in traits
+            if t.startswith(COUNT_TRAIT)
+        }
+        return {
+            name: words.get(name, f"the trait {name}")
+            for name in constraints([self.query])
+            if name != NUMA_SERVER
+            if name in amounts or (name in traits and name != _OWNER) or name.startswith("in:")
+        }
+
+
+def read_query(text: str) -> NovasQuery:
+    """Return the query of a query string of Nova."""
+    drafts: dict[str, GroupDraft] = {}
+    of_groups: dict[str, dict[str, Any]] = {}
+    whole: dict[str, Any] = {}
+    subtrees, others = [], []
+    for key, value in parse_qsl(text):
+        prefix = next((p for p in _OF_GROUP if key.startswith(p)), "")
+        if key == "group_policy":
+            whole[key] = value
+        elif key == "same_subtree":
+            subtrees.append(tuple(value.split(",")))
+        elif key == "root_required":
+            required, forbidden = _read_traits(value)
+            whole |= {"root_required": required, "root_forbidden": forbidden}
+        elif not prefix or (prefix == "member_of" and value.startswith("!")):
+            others += [f"&{key}={value}"] if key != "limit" else []
+        else:
+            suffix = key.removeprefix(prefix)
+            draft = drafts.setdefault(suffix, GroupDraft())
+            _read_group(draft, of_groups.setdefault(suffix, {}), prefix, value)
+    groups = [drafts[suffix].freeze(suffix)._replace(**of_groups[suffix]) for suffix in drafts]
+    groups.sort(key=lambda group: bool(group.suffix))
+    query = CandidateQuery(groups=tuple(groups), same_subtree=tuple(subtrees), **whole)
+    return NovasQuery(query, "".join(others))
+
+
+def _read_group(draft: GroupDraft, fields: dict[str, Any], prefix: str, value: str) -> None:
+    """Read a parameter of a request group into its draft, or into its other fields."""
+    names = frozenset(value.removeprefix("in:").split(","))
+    if prefix == "resources":
+        amounts = (text.partition(":") for text in value.split(","))
+        draft.resources.update({name: int(amount) for name, _, amount in amounts})
+    elif prefix == "in_tree":
+        fields["in_tree"] = value
+    elif prefix == "member_of":
+        fields["member_of"] = fields.get("member_of", frozenset()) | {names}
+    elif value.startswith("in:"):
+        draft.any_of.add(names)
+    else:
+        required, forbidden = _read_traits(value)
+        draft.required |= required
+        draft.forbidden |= forbidden
+
+
+def _read_traits(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    names = text.split(",")
+    forbidden = frozenset(name[1:] for name in names if name.startswith("!"))
+    return frozenset(name for name in names if not name.startswith("!")), forbidden
+
+
+def relaxed_queries(
+    queries: Sequence[NovasQuery],
+) -> Iterator[tuple[NovasQuery, tuple[str, ...]]]:
+    """Yield each query without each constraint alone, and then without each two of them.
+
+    The constraints are told in words. A query that would request nothing is left out: Placement
+    refuses it.
+    """
+    for size in (1, 2):
+        for each in queries:
+            words, relaxing = each.constraints(), constraints([each.query])
+            for names in combinations(words, size):
+                (query,) = without([each.query], [relaxing[name] for name in names])
+                if any(group.resources for group in query.groups):
+                    yield each._replace(query=query), tuple(words[name] for name in names)

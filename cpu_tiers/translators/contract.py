@@ -22,7 +22,7 @@ A distribution adds a translator with an entry point of the namespace::
     my_name = "my_package.my_module:translate"
 """
 
-from __future__ import annotations  # nova-scheduler reads no ports
+from __future__ import annotations  # nova-scheduler reads no ports, and few NUMA nodes
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -33,11 +33,11 @@ from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.cpu_policies import lacks_amounts
 from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups, read_groups
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus, guest_cpus
-from cpu_tiers.extra_specs.numa import GuestNode
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.request import RequestGroup, SameSubtree
 
 if TYPE_CHECKING:
+    from cpu_tiers.extra_specs.numa import GuestNode
     from cpu_tiers.model.port import Port
 
 

@@ -14,13 +14,12 @@ from cpu_tiers.extra_specs.numa import PAGE_SIZE, GuestNode
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT, page_trait
 from cpu_tiers.model.request import RequestGroup, SameSubtree
-from cpu_tiers.translators.contract import ServerRequest, already_requested_by
+from cpu_tiers.translators.contract import ServerRequest
 
 OF_A_NODE = frozenset({VCPU, PCPU, MEMORY_MB})
 """The resource classes of NUMA nodes: no other group of such a query requests them."""
 
 
-@already_requested_by("cpu_tiers.nova.scheduler.numa.numa_query.SEAMS")
 def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
     """Return the groups of each node, or the traits that a host must not have.
 

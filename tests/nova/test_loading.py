@@ -124,7 +124,11 @@ CASES = {
         "[filter_scheduler]\ndecision_record_file = /nowhere/decisions\n",
         ("nova.scheduler.reasons",),
     ),
-    "the NUMA query": ("nova-scheduler", NODES, ("nova.numa", "nova.scheduler.numa")),
+    "the NUMA query": (
+        "nova-scheduler",
+        NODES,
+        ("nova.numa", "nova.scheduler.numa", "extra_specs.numa", "translators.numa"),
+    ),
     "typical servers": (
         "nova-scheduler",
         "[filter_scheduler]\nresource_provider_scoring = fragmentation\n",
@@ -135,7 +139,7 @@ CASES = {
     "the nodes of a host": (
         "nova-compute",
         "[compute]\nenable_numa_reporting_to_placement = true\n",
-        ("nova.numa", "nova.compute.numa"),
+        ("nova.numa", "nova.compute.numa", "extra_specs.numa"),
     ),
     "faulty flavors": ("nova-api", "[api]\nrefuse_faulty_flavors = true\n", ()),
 }
@@ -143,7 +147,7 @@ CASES = {
 
 WINGS = {
     *("nova.numa", "nova.scheduler.numa", "nova.scheduler.reasons", "nova.compute.numa"),
-    "weights.cost",
+    *("extra_specs.numa", "translators.numa", "translators.constraints", "weights.cost"),
 }
 
 
@@ -166,7 +170,12 @@ def test_a_wing_is_imported_with_the_option(case: str, loaded: dict[str, dict[st
 
 @pytest.mark.parametrize(
     ("case", "most_modules", "most_lines"),
-    [("tiers", 62, 6_900), ("the shares of a host", 80, 9_000)],
+    [
+        ("the weigher", 50, 6_000),
+        ("tiers", 53, 6_200),
+        ("the shares of a host", 72, 8_500),
+        ("faulty flavors", 45, 5_400),
+    ],
 )
 def test_tiers_need_few_modules(
     case: str, most_modules: int, most_lines: int, loaded: dict[str, dict[str, int]]

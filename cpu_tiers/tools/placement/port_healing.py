@@ -31,7 +31,7 @@ from cpu_tiers.tools.placement.allocations import release
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import set_consumers, with_fresh_reads, write_again
-from cpu_tiers.translators.bandwidth import translate
+from cpu_tiers.translators.already_requested import bandwidth
 from cpu_tiers.translators.contract import ServerRequest
 
 
@@ -258,7 +258,7 @@ def _ways(
 
 def _query(tree: ProviderTrees, server: ServerPorts, ports: Sequence[Port]) -> CandidateQuery:
     flavor, root = server.owner.flavor, next(iter(tree.roots.values()))
-    parts = list(translate(ServerRequest(flavor=flavor, ports=tuple(ports))))
+    parts = list(bandwidth(ServerRequest(flavor=flavor, ports=tuple(ports))))
     groups = [part for part in parts if isinstance(part, RequestGroup)]
     return CandidateQuery(
         # Placement accepts in_tree only for a group with resources.

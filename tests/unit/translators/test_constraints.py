@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.translators.constraints import constraints, without
+from cpu_tiers.translators.constraints import constraints, read_query, relaxed_queries, without
 
 PORT = "11111111-2222-4333-8444-555555555555"
 FLAT = CandidateQuery(
@@ -123,3 +123,75 @@ def test_several_constraints_of_several_queries() -> None:
     assert list(relaxations) == ["DISK_GB", "PCPU", "VCPU"]
     left = without([first, second], [relaxations["VCPU"], relaxations["PCPU"]])
     assert text(left) == "resources=DISK_GB:1 or resources=DISK_GB:1"
+
+
+A_PORT = "resources_PORT=NET_BW_EGR_KILOBIT_PER_SEC:5&required_PORT=CUSTOM_PHYSNET"
+WITH_NODES = (
+    "resources_A=PCPU:1,VCPU:1&required_A=CUSTOM_A,!CUSTOM_B&required_A=in:CUSTOM_X,CUSTOM_Y"
+    "&resources_B=VCPU:1&required_N=HW_NUMA_ROOT&root_required=COMPUTE_NODE,!CUSTOM_OFF"
+    "&same_subtree=_A,_N&group_policy=none"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "resources=MEMORY_MB:512,VCPU:2",
+        "resources=VCPU:2&in_tree=a&member_of=in:x,y&member_of=in:z",
+        f"resources=VCPU:2&{A_PORT}",
+        WITH_NODES,
+    ],
+)
+def test_a_query_read_equals_the_query_written(text: str) -> None:
+    read = read_query(f"limit=1000&{text}")
+    assert (read.query.to_query_string(), read.others) == (text, "")
+
+
+def test_parameters_that_only_nova_sends_are_kept() -> None:
+    read = read_query("resources=VCPU:2&member_of=%21in%3Aa%2Cb&in_future=c&limit=9")
+    assert read.query.to_query_string() == "resources=VCPU:2"
+    assert read.others == "&member_of=!in:a,b&in_future=c"
+
+
+def test_numa_nodes_are_named_and_the_anchor_is_not() -> None:
+    nodes = "resources=CUSTOM_NUMA_SERVER:1&resources_A=VCPU:1&root_required=CUSTOM_NUMA_NODES_3"
+    assert list(read_query(nodes).constraints().values()) == ["1 VCPU", "3 NUMA nodes"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param(
+            "resources=VCPU:2,MEMORY_MB:512",
+            {"2 VCPU": "resources=MEMORY_MB:512", "512 MEMORY_MB": "resources=VCPU:2"},
+            id="classes",
+        ),
+        pytest.param(
+            "resources=VCPU:2&required=CUSTOM_A,!CUSTOM_B&member_of=in:x,y",
+            {"the trait CUSTOM_A": "resources=VCPU:2&required=!CUSTOM_B&member_of=in:x,y"},
+            id="one class alone is no constraint to leave out, nor is what operators decide",
+        ),
+        pytest.param(
+            f"resources=VCPU:2&{A_PORT}",
+            {
+                "2 VCPU": A_PORT,
+                "5 NET_BW_EGR_KILOBIT_PER_SEC": "resources=VCPU:2",
+                "the trait CUSTOM_PHYSNET": "resources=VCPU:2"
+                "&resources_PORT=NET_BW_EGR_KILOBIT_PER_SEC:5",
+                "2 VCPU, the trait CUSTOM_PHYSNET": "resources_PORT=NET_BW_EGR_KILOBIT_PER_SEC:5",
+                "5 NET_BW_EGR_KILOBIT_PER_SEC, the trait CUSTOM_PHYSNET": "resources=VCPU:2",
+            },
+            id="a port: one constraint at a time, then two",
+        ),
+    ],
+)
+def test_each_constraint_alone_and_each_two(query: str, expected: dict[str, str]) -> None:
+    relaxed = relaxed_queries([read_query(query)])
+    assert {", ".join(words): r.query.to_query_string() for r, words in relaxed} == expected
+
+
+def test_constraints_of_nodes() -> None:
+    assert list(read_query(WITH_NODES).constraints().values()) == [
+        *("1 PCPU", "2 VCPU", "the trait COMPUTE_NODE", "the trait CUSTOM_A"),
+        *("the trait HW_NUMA_ROOT", "the trait in:CUSTOM_X,CUSTOM_Y"),
+    ]

@@ -11,18 +11,15 @@ VCPU. If both answers are empty, the constraints of both are named (decision D84
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from itertools import combinations, islice
-from typing import Any, NamedTuple
-from urllib.parse import parse_qsl
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from nova import exception
 from nova.context import RequestContext
 
-from cpu_tiers.model.names import NUMA_SERVER, by_each_name
-from cpu_tiers.model.numa import COUNT_TRAIT
-from cpu_tiers.model.request import CandidateQuery, GroupDraft
+from cpu_tiers.model.names import by_each_name
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.notes import query_of
@@ -30,14 +27,11 @@ from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
 from cpu_tiers.nova.scheduler.refusal import REASONS
 from cpu_tiers.nova.seams import Function
-from cpu_tiers.translators.constraints import constraints, without
+
+if TYPE_CHECKING:
+    from cpu_tiers.translators.constraints import NovasQuery
 
 LOG = logging.getLogger(__name__)
-
-_OWNER = "OWNER_NOVA"
-"""The trait by which Nova 34 asks for hosts of its own; no user can leave it out."""
-
-_OF_GROUP = ("resources", "required", "member_of", "in_tree")
 
 MOST_QUERIES = 16
 """So many further queries are sent for a server."""
@@ -60,9 +54,11 @@ def _name_constraints(
     explained = first if is_second else resources
     if not is_empty(answer) or explained is None or query_of(explained).is_unexplained:
         return answer
+    from cpu_tiers.translators.constraints import read_query, relaxed_queries  # rarely needed
+
     requests = [first, resources] if is_second else [resources]
-    queries = [read_query(request.to_querystring()) for request in requests]
-    alone, together = REASONS.do(lambda: _lacking(self, context, queries)) or ((), ())
+    relaxed = relaxed_queries([read_query(request.to_querystring()) for request in requests])
+    alone, together = REASONS.do(lambda: _lacking(self, context, relaxed)) or ((), ())
     if alone or together:
         which = "one of these" if alone else "these two"
         reason = f"A host would have room without {which}: {', '.join(alone or together)}"
@@ -86,90 +82,17 @@ def _is_first_of_two(request: ResourceRequest) -> bool:
     return bool(request.cpu_pinning_requested and has_fallback)
 
 
-class NovasQuery(NamedTuple):
-    """A query of nova-scheduler.
-
-    :param others: the parameters that :class:`CandidateQuery` does not have, as a query string.
-    """
-
-    query: CandidateQuery
-    others: str = ""
-
-    def constraints(self) -> dict[str, str]:
-        """Return the names of the constraints that a user can change, each in words."""
-        amounts = self.query.resources()
-        traits = self.query.root_required.union(*(g.required for g in self.query.groups))
-        words = {name: f"{amount} {name}" for name, amount in amounts.items()}
-        words |= {
-            t: f"{t.removeprefix(COUNT_TRAIT)} NUMA nodes"
-            for t in traits
-            if t.startswith(COUNT_TRAIT)
-        }
-        return {
-            name: words.get(name, f"the trait {name}")
-            for name in constraints([self.query])
-            if name != NUMA_SERVER
-            if name in amounts or (name in traits and name != _OWNER) or name.startswith("in:")
-        }
-
-
-def read_query(text: str) -> NovasQuery:
-    """Return the query of a query string of Nova."""
-    drafts: dict[str, GroupDraft] = {}
-    of_groups: dict[str, dict[str, Any]] = {}
-    whole: dict[str, Any] = {}
-    subtrees, others = [], []
-    for key, value in parse_qsl(text):
-        prefix = next((p for p in _OF_GROUP if key.startswith(p)), "")
-        if key == "group_policy":
-            whole[key] = value
-        elif key == "same_subtree":
-            subtrees.append(tuple(value.split(",")))
-        elif key == "root_required":
-            required, forbidden = _traits(value)
-            whole |= {"root_required": required, "root_forbidden": forbidden}
-        elif not prefix or (prefix == "member_of" and value.startswith("!")):
-            others += [f"&{key}={value}"] if key != "limit" else []
-        else:
-            suffix = key.removeprefix(prefix)
-            draft = drafts.setdefault(suffix, GroupDraft())
-            _read_group(draft, of_groups.setdefault(suffix, {}), prefix, value)
-    groups = [drafts[suffix].freeze(suffix)._replace(**of_groups[suffix]) for suffix in drafts]
-    groups.sort(key=lambda group: bool(group.suffix))
-    query = CandidateQuery(groups=tuple(groups), same_subtree=tuple(subtrees), **whole)
-    return NovasQuery(query, "".join(others))
-
-
-def _read_group(draft: GroupDraft, fields: dict[str, Any], prefix: str, value: str) -> None:
-    """Read a parameter of a request group into its draft, or into its other fields."""
-    names = frozenset(value.removeprefix("in:").split(","))
-    if prefix == "resources":
-        amounts = (text.partition(":") for text in value.split(","))
-        draft.resources.update({name: int(amount) for name, _, amount in amounts})
-    elif prefix == "in_tree":
-        fields["in_tree"] = value
-    elif prefix == "member_of":
-        fields["member_of"] = fields.get("member_of", frozenset()) | {names}
-    elif value.startswith("in:"):
-        draft.any_of.add(names)
-    else:
-        required, forbidden = _traits(value)
-        draft.required |= required
-        draft.forbidden |= forbidden
-
-
-def _traits(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    names = text.split(",")
-    forbidden = frozenset(name[1:] for name in names if name.startswith("!"))
-    return frozenset(name for name in names if not name.startswith("!")), forbidden
-
-
 def _lacking(
-    client: ReportClient, context: RequestContext, queries: Sequence[NovasQuery]
+    client: ReportClient,
+    context: RequestContext,
+    queries: Iterable[tuple[NovasQuery, tuple[str, ...]]],
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the constraints without which alone a host has room, or else two of them."""
+    """Return the constraints without which alone a host has room, or else two of them.
+
+    :param queries: each query with the constraints, in words, that it leaves out.
+    """
     alone: list[str] = []
-    for relaxed, words in islice(relaxations(queries), MOST_QUERIES):
+    for relaxed, words in islice(queries, MOST_QUERIES):
         if (alone and len(words) > 1) or words[0] in alone:
             continue
         question = f"only {' and '.join(words)} is lacking"
@@ -202,21 +125,6 @@ def _has_host(
     except NO_ANSWER as error:
         LOG.warning("Placement does not tell whether %s: %r", question, error)
         return None
-
-
-def relaxations(queries: Sequence[NovasQuery]) -> Iterator[tuple[NovasQuery, tuple[str, ...]]]:
-    """Yield each query without each constraint alone, and then without each two of them.
-
-    The constraints are told in words. A query that would request nothing is left out: Placement
-    refuses it.
-    """
-    for size in (1, 2):
-        for each in queries:
-            words, relaxing = each.constraints(), constraints([each.query])
-            for names in combinations(words, size):
-                (query,) = without([each.query], [relaxing[name] for name in names])
-                if any(group.resources for group in query.groups):
-                    yield each._replace(query=query), tuple(words[name] for name in names)
 
 
 SEAM = steps.candidates(_name_constraints)
