@@ -20,7 +20,6 @@ from typing import Any
 
 from stevedore import ExtensionManager
 
-from cpu_tiers import weights
 from cpu_tiers.errors import ExtensionError
 from cpu_tiers.weights import Scoring
 from cpu_tiers.weights.scoring import FunctionScoring
@@ -54,17 +53,12 @@ def load(namespace: str) -> dict[str, Callable[..., Any]]:
     return plugins
 
 
-def scoring(name: str) -> Scoring:
-    """Return a scoring of cpu-tiers, or else of another distribution.
+def scorings() -> dict[str, Scoring]:
+    """Return the scorings of other distributions by name.
 
-    :raises ExtensionError: a scoring of another distribution does not load, or there is none of
-        the name.
+    :raises ExtensionError: a scoring does not load.
     """
-    if own := weights.SCORINGS.get(name):
-        return own
-    if function := load(SCORINGS).get(name):
-        return FunctionScoring(function)
-    raise ExtensionError(f"{SCORINGS}: there is no scoring {name!r}; install its distribution")
+    return {name: FunctionScoring(function) for name, function in load(SCORINGS).items()}
 
 
 def _refuse(manager: ExtensionManager[Any], entry_point: EntryPoint, error: BaseException) -> None:

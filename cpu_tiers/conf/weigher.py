@@ -184,17 +184,28 @@ host aggregate overrides this option as it does
 ]
 
 
-def configured_scoring(options: Any, name: str = "") -> Scoring:
-    """Return a scoring.
+def configured_scoring(options: Any) -> Scoring:
+    """Return the scoring that nova.conf names.
 
     :param options: the values of ``[filter_scheduler]``.
-    :param name: of the scoring; by default, the name in nova.conf.
     :raises ExtensionError: a scoring of another distribution does not load.
     """
-    name = name or options.resource_provider_scoring
-    if name == REQUESTED_TO_CAPACITY:
-        return RequestedToCapacity(options.resource_provider_shape)
-    return extensions.scoring(name)
+    name = options.resource_provider_scoring
+    return _of_options(options).get(name) or extensions.scorings()[name]
+
+
+def configured_scorings(options: Any) -> dict[str, Scoring]:
+    """Return all scorings by name.
+
+    :param options: the values of ``[filter_scheduler]``.
+    :raises ExtensionError: a scoring of another distribution does not load.
+    """
+    return {**_of_options(options), **extensions.scorings(), **_of_options(options)}
+
+
+def _of_options(options: Any) -> dict[str, Scoring]:
+    shaped = RequestedToCapacity(options.resource_provider_shape)
+    return {**SCORINGS, REQUESTED_TO_CAPACITY: shaped}
 
 
 def class_weights(options: Any) -> dict[str, float]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from cpu_tiers.conf.weigher import class_weights, configured_scoring, request_traits
+from cpu_tiers.conf.weigher import class_weights, configured_scorings, request_traits
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.names import is_resource_class
 from cpu_tiers.model.request import CandidateQuery
@@ -214,12 +214,13 @@ class _Ranking:
         if not hosts:
             return
         summaries = explanation.answer.provider_summaries
+        scorings = configured_scorings(options)
         forests = {
             name: make_forest(
                 summaries,
                 query.resources(),
                 query.required_traits(),
-                scoring=configured_scoring(options, name),
+                scoring=scorings[name],
                 only_resources=class_weights(options),
                 only_traits=options.resource_provider_traits,
             )

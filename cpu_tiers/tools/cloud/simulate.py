@@ -7,10 +7,12 @@ import random
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from oslo_config import cfg
 
+from cpu_tiers.conf.weigher import class_weights, configured_scorings
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.shares import effective_shares
 from cpu_tiers.guest.tier import Tier, tier_of_amounts
@@ -37,7 +39,6 @@ from cpu_tiers.tools.simulation.run import Outcome, simulate
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.translators import ServerRequest
-from cpu_tiers.weights import SCORINGS
 
 LOG = logging.getLogger(__name__)
 
@@ -177,9 +178,6 @@ def _tier(server: ServerRequest, tiers: Sequence[Tier]) -> str:
     return tier_of_amounts([{VCPU: vcpus, VCPU_SHARES: shares.claim(vcpus)}], tiers)
 
 
-_POLICIES = (NOVA, *SCORINGS)
-
-
 class Simulate(NovaConfCommand, ListCommand):
     """List how many servers of the same requests each policy takes, and the rest of the cloud.
 
@@ -290,10 +288,12 @@ def _policies(
     texts: Sequence[str], options: cfg.ConfigOpts, faults: FaultList
 ) -> Iterable[Policy]:
     configured = {name: options[f"{name}_weight_multiplier"] for name in WEIGHERS}
-    for text in dict.fromkeys(texts or _POLICIES):
-        policy = faults.read(Policy.parse, text, configured)
+    scorings = configured_scorings(options)
+    resources, traits = class_weights(options), options.resource_provider_traits
+    for text in dict.fromkeys(texts or [NOVA, *scorings]):
+        policy = faults.read(Policy.parse, text, configured, scorings)
         if policy is not None:
-            yield policy
+            yield replace(policy, resources=resources, traits=traits)
 
 
 def _add_policy_arguments(parser: ArgumentParser) -> None:

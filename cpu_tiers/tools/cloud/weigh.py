@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.conf.score_names import idle_names
-from cpu_tiers.conf.weigher import class_weights, configured_scoring, request_traits
+from cpu_tiers.conf.weigher import class_weights, configured_scorings, request_traits
 from cpu_tiers.model.candidate_list import read_candidate_list
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.tools.frame.cloud_source import aggregate_uuids
@@ -64,7 +64,6 @@ class Weigh(NovaConfCommand, ListCommand):
         )
         parser.add_argument(
             "--scoring",
-            choices=sorted(SCORINGS),
             metavar="NAME",
             help=f"scoring to use instead of nova.conf's: {', '.join(sorted(SCORINGS))}",
         )
@@ -74,6 +73,10 @@ class Weigh(NovaConfCommand, ListCommand):
             self._parser.error("--aggregate is for a query: leave out --candidates")
         conf = self.nova_conf()
         options = conf.filter_scheduler
+        scorings = configured_scorings(options)
+        scoring = parsed_args.scoring or options.resource_provider_scoring
+        if scoring not in scorings:
+            self._parser.error(f"--scoring {scoring}: name one of {', '.join(scorings)}")
         server, ((query, *_), answer, names) = self._candidates(parsed_args, conf)
         if not answer.allocation_requests:
             LOG.info("No host has a candidate; `explain` shows why.")
@@ -82,7 +85,7 @@ class Weigh(NovaConfCommand, ListCommand):
             answer.provider_summaries,
             query.resources(),
             query.required_traits(),
-            scoring=configured_scoring(options, parsed_args.scoring),
+            scoring=scorings[scoring],
             only_resources=class_weights(options),
             only_traits=options.resource_provider_traits,
             groups=query.groups,

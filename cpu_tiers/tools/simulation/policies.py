@@ -8,7 +8,7 @@ nova-scheduler runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cpu_tiers.errors import FaultList, InvalidInput
@@ -34,15 +34,24 @@ class Policy:
     :param scoring: ``None`` for no scoring.
     :param multiplier: ``resource_provider_weight_multiplier``.
     :param weighers: the multipliers of Nova's weighers.
+    :param resources: the resource classes that count, or a mapping with their weights.
+    :param traits: the traits that count.
     """
 
     name: str
     scoring: Scoring | None = None
     multiplier: float = 1.0
     weighers: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHERS))
+    resources: Collection[str] = ()
+    traits: Collection[str] = ()
 
     @classmethod
-    def parse(cls, text: str, configured: Mapping[str, float]) -> Policy:
+    def parse(
+        cls,
+        text: str,
+        configured: Mapping[str, float],
+        scorings: Mapping[str, Scoring] = SCORINGS,
+    ) -> Policy:
         """Return the policy of a text, such as ``boring=2.0,cpu=0``.
 
         :param configured: the multipliers of Nova's weighers; the text overrides them.
@@ -52,8 +61,8 @@ class Policy:
         faults = FaultList()
         first, *others = text.split(",")
         name, _, multiplier = first.partition("=")
-        if name != NOVA and name not in SCORINGS:
-            faults.add(where, f"got {name!r}", f"begin with {', '.join([NOVA, *SCORINGS])}")
+        if name != NOVA and name not in scorings:
+            faults.add(where, f"got {name!r}", f"begin with {', '.join([NOVA, *scorings])}")
         weighers = dict(configured)
         for part in others:
             weigher, _, number = part.partition("=")
@@ -67,7 +76,7 @@ class Policy:
         faults.raise_if_any()
         return cls(
             name=text,
-            scoring=SCORINGS.get(name),
+            scoring=scorings.get(name),
             multiplier=factor if factor is not None else 1.0,
             weighers=weighers,
         )

@@ -65,6 +65,8 @@ class _Candidates:
                 traits=demand.queries[0].required_traits(),
                 candidates=self.of,
                 has_room=self._room.__contains__,
+                only_resources=policy.resources,
+                only_traits=policy.traits,
             )
             self.scores = of_kind(cloud, asked, policy.scoring, history)
 

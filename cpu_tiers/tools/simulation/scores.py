@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 from cpu_tiers.weights import Forest, Scoring, make_forest
-from cpu_tiers.weights.cost.amounts import HostTotals
+from cpu_tiers.weights.cost.amounts import HostTotals, Scale
 from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.forest import Summary
 
@@ -28,12 +28,17 @@ class Asked:
     :param traits: the traits that the server requires.
     :param candidates: returns the candidates of a host; none if the host has no room.
     :param has_room: tells whether a host has room, faster than by its candidates.
+    :param only_resources: the resource classes that count, as for
+        :func:`~cpu_tiers.weights.make_forest`.
+    :param only_traits: the traits that count.
     """
 
     groups: tuple[RequestGroup, ...]
     traits: frozenset[str]
     candidates: Callable[[str], Sequence[AllocationRequest]]
     has_room: Callable[[str], bool]
+    only_resources: Collection[str] = ()
+    only_traits: Collection[str] = ()
 
     def resources(self) -> dict[str, int]:
         """Return the sum of each resource class over all groups."""
@@ -74,6 +79,19 @@ class Scores(ABC):
         """Return the number of the candidate of a host that the new request claims."""
         return 0 if self._forest is None else self._forest.best(root)
 
+    def _make_forest(self, summaries: Mapping[str, Summary], scale: Scale | None = None) -> Forest:
+        return make_forest(
+            summaries,
+            self._asked.resources(),
+            self._asked.traits,
+            scoring=self._scoring,
+            only_resources=self._asked.only_resources,
+            only_traits=self._asked.only_traits,
+            groups=self._asked.groups,
+            history=self._history,
+            scale=scale,
+        )
+
     def _caught_up(self) -> Forest | None:
         """Return the forest after all claims and releases so far; ``None`` at first."""
         if self._forest is not None:
@@ -99,9 +117,7 @@ class MeanScores(Scores):
         self._hosts = self._hosts or frozenset(changed)
         forest = self._caught_up()
         if forest is None:
-            summaries = self._cloud.summaries(changed)
-            wanted, traits = self._asked.resources(), self._asked.traits
-            forest = self._forest = make_forest(summaries, wanted, traits, scoring=self._scoring)
+            forest = self._forest = self._make_forest(self._cloud.summaries(changed))
         self._scores.update((root, forest.score(root)) for root in changed)
 
     def of(self, hosts: Sequence[str]) -> list[float]:
@@ -138,18 +154,10 @@ class CostScores(Scores):
 
     def of(self, hosts: Sequence[str]) -> list[float]:
         """Return the scores of all hosts that have room, and count the request."""
-        scale = self._answer.totals.scale()
+        scale = self._answer.totals.scale(self._asked.only_resources)
         forest = self._caught_up()
         if forest is None:
-            forest = self._forest = make_forest(
-                self._summaries(),
-                self._asked.resources(),
-                self._asked.traits,
-                scoring=self._scoring,
-                groups=self._asked.groups,
-                history=self._history,
-                scale=scale,
-            )
+            forest = self._forest = self._make_forest(self._summaries(), scale)
         elif forest.renew(scale, self._summaries):
             self._changed.update(hosts)
         if self._scoring.counts_typical:

@@ -74,6 +74,16 @@ def test_packing_loses_or_wins(run: Command, save: Command, snapshot: str) -> No
     assert max(map(len, text.splitlines())) <= 80
 
 
+def test_the_shape_of_nova_conf(run: Command, save: Command, snapshot: str) -> None:
+    """Used CPUs with the gold server: 2 of 4 on a, and 3 of 4 on b. The large one needs a."""
+    table = save("time,flavor\n0,gold\n1,large\n", "requests.csv")
+    arguments = ("simulate", snapshot, "--requests", table, "--policy", "requested-to-capacity=10")
+    for shape, refused in {"0=1,100=0": 1, "0=0,100=1": 0}.items():
+        conf = save(f"[filter_scheduler]\nresource_provider_shape = {shape}\n", "nova.conf")
+        (row,) = json.loads(run("--config-file", conf, *arguments, "-f", "json").stdout)
+        assert row["refused"]["mean"] == refused
+
+
 def test_drawn_requests_with_seeds(run: Command, snapshot: str) -> None:
     draw = ("--draw", 30, "--stay", 4, "--mix", "gold=3", "--mix", "large=1", "--seeds", 3)
     arguments = ("simulate", snapshot, *draw, "--policy", "boring=2,cpu=0", "--empty")

@@ -12,6 +12,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -175,6 +176,7 @@ def nova_scheduler(
         ],
         "enabled_filters": ["ComputeFilter"],
         "resource_provider_scoring": re.split("[=,]", policy.name)[0],
+        "resource_provider_resources": f"VCPU,{CARD}=2.5",
         "resource_provider_weight_multiplier": policy.multiplier,
         **{f"{name}_weight_multiplier": value for name, value in policy.weighers.items()},
     }
@@ -260,6 +262,7 @@ def select(manager_of_nova: Any, name: str, server: str) -> tuple[str, Allocatio
         "fragmentation,ram=0,cpu=0,disk=0",
         "best-fit=4,ram=-1",
         "boring=2,cpu=0",
+        "requested-to-capacity=3,ram=0",
     ],
 )
 def test_a_simulated_scheduler_chooses_the_host_that_nova_chooses(empty: Empty, text: str) -> None:
@@ -268,7 +271,7 @@ def test_a_simulated_scheduler_chooses_the_host_that_nova_chooses(empty: Empty, 
     states = draw_states(rng)
     write_state(states)
     cloud = SimulatedCloud(states)
-    policy = Policy.parse(text, WEIGHERS)
+    policy = replace(Policy.parse(text, WEIGHERS), resources={"VCPU": 1.0, CARD: 2.5})
     simulated = Scheduler(cloud, policy)
     servers: dict[str, Allocations] = {}
     chosen, hosts = 0, set()
