@@ -26,7 +26,7 @@ COLD_GOAL, WARM_GOAL = 0.4, 0.05
 HOST_COLD_GOAL = 0.6
 """Of a scoring that reads capacity and use of each class, and not only what is free."""
 
-TYPICAL_GOALS = 1.0, 0.4
+TYPICAL_GOALS = 0.8, 0.4
 """Of a scoring that counts typical servers: it reads the candidates of each host, too."""
 
 SEARCH_GOAL = 0.15

@@ -34,40 +34,6 @@ Summary = Mapping[str, Any]
 ``used`` by class), ``traits``, ``root_provider_uuid`` and more."""
 
 
-class Tree:
-    """The free amounts and the traits of all providers of a host.
-
-    :ivar score: the last score of the host under a ``MeanScoring``; ``None`` before the first
-        score, and after a claim.
-    :ivar free: capacity minus use by resource class; negative if more is used than the
-        capacity.
-    :ivar traits: the lists of traits of the providers, as in Placement's answer. The
-        lists are not merged: making a set for every host would take half as long again.
-    """
-
-    __slots__ = ("free", "score", "traits")
-
-    def __init__(self) -> None:
-        self.free: dict[str, int] = {}
-        self.traits: list[Collection[str]] = []
-        self.score: float | None = None
-
-    def add(self, providers: Iterable[Summary]) -> None:
-        """Add providers of the host. This loop reads every field once, for speed."""
-        # Local names: this loop runs for every provider of every candidate host.
-        free, traits = self.free, self.traits.copy()
-        for provider in providers:
-            traits.append(provider["traits"])
-            for name, amount in provider["resources"].items():
-                free[name] = free.get(name, 0) + amount["capacity"] - amount["used"]
-        free.pop(NUMA_SERVER, None)  # nothing to sell: no server ever lacks it
-        self.traits = traits
-
-    def keep(self, names: Collection[str]) -> None:
-        """Remove every resource class that is not in ``names``."""
-        self.free = {name: self.free[name] for name in self.free if name in names}
-
-
 Allocations = Mapping[str, Mapping[str, int]]
 """The amounts of a candidate by provider uuid and resource class."""
 
@@ -190,13 +156,13 @@ def make_forest(
     :param scale: the scale of the whole cloud, if the summaries are not of all hosts; without
         effect under ``literal`` and ``boring``.
     """
+    weights = only_resources if isinstance(only_resources, Mapping) else {}
+    server = RequestedServer(requested, required, weights)
     if isinstance(scoring, MeanScoring):
-        return _MeanForest(summaries, requested, required, scoring, only_resources, only_traits)
+        return _MeanForest(summaries, server, scoring, only_resources, only_traits)
     if isinstance(scoring, HostScoring):
         from cpu_tiers.weights.host_forest import HostForest
 
-        weights = only_resources if isinstance(only_resources, Mapping) else {}
-        server = RequestedServer(requested, required, weights)
         return HostForest(summaries, server, scoring, only_resources)
     from cpu_tiers.weights.cost import CostForest
 
@@ -210,96 +176,51 @@ class _MeanForest(Forest):
     def __init__(
         self,
         summaries: Mapping[str, Summary],
-        requested: Mapping[str, int],
-        required: Collection[str],
+        server: RequestedServer,
         scoring: MeanScoring,
         only_resources: Collection[str],
         only_traits: Collection[str],
     ) -> None:
-        self._requested, self._scoring = requested, scoring
+        self._server, self._scoring = server, scoring
         self._only_traits = frozenset(only_traits)
-        self._weights = only_resources if isinstance(only_resources, Mapping) else {}
-        self._required = self._considered([required])
-        self._known_traits: dict[tuple[int, int], list[Collection[str]]] = {}
-        self._trait_scores: dict[int, tuple[list[Collection[str]], float]] = {}
-        self._trees = self._flattened(summaries)
-        self.roots = self._trees.keys()
-        if only_resources:
-            for tree in self._trees.values():
-                tree.keep(only_resources)
+        self._required = self._considered([server.traits])
+        # Capacity minus use of all providers of a host; negative if more is used.
+        self._free: dict[str, dict[str, int]] = {}
+        self._traits: dict[str, _HostTraits] = {}
+        self._scores: dict[str, float] = {}
+        self._read(summaries)
+        self.roots = self._free.keys()
+        for free in self._free.values() if only_resources else ():
+            for name in free.keys() - only_resources:
+                del free[name]
 
-    def _flattened(self, summaries: Mapping[str, Summary]) -> dict[str, Tree]:
-        """Return the trees of all hosts."""
-        trees: dict[str, Tree] = {}
+    def _read(self, summaries: Mapping[str, Summary]) -> None:
+        """Add up the free amounts of each host, and work out the trait scores.
+
+        Most hosts of a cloud have the same hardware and the same traits. Comparing the lists of
+        traits is faster than making sets; the numbers of providers and of traits of the root
+        provider select the list to compare with.
+        """
+        known: dict[tuple[int, int], _HostTraits] = {}
         for root, providers in groupby(summaries.values(), key=_ROOT):
             # The providers of a tree mostly stand together in the answer, but need not.
-            tree = trees.get(root)
-            if tree is None:
-                tree = trees[root] = Tree()
-            tree.add(providers)
-            tree.traits = self._shared(tree.traits)
-        return trees
+            free = self._free.setdefault(root, {})
+            traits = [*self._traits[root].lists] if root in self._traits else []
+            for provider in providers:  # this loop runs for every provider of every host
+                traits.append(provider["traits"])
+                for name, amount in provider["resources"].items():
+                    free[name] = free.get(name, 0) + amount["capacity"] - amount["used"]
+            free.pop(NUMA_SERVER, None)  # nothing to sell: no server ever lacks it
+            size = len(traits), len(traits[0])
+            alike = known.get(size)
+            if alike is None or alike.lists != traits:
+                alike = known[size] = _HostTraits(traits, self._trait_score(traits))
+            self._traits[root] = alike
 
-    def score(self, root: str) -> float:
-        """Return the score of a host."""
-        tree = self._trees[root]
-        if tree.score is None:
-            parts = self._scoring.resource_parts(self._requested, tree.free)
-            tree.score = (self._mean(tree, parts) + self._trait_score(tree)) / 2
-        return tree.score
-
-    def explain(self, root: str) -> HostScore:
-        """Return the score of a host, with the parts of the score."""
-        tree = self._trees[root]
-        parts = self._scoring.resource_parts(self._requested, tree.free)
-        traits = sorted(self._considered(tree.traits))
-        return HostScore(
-            score=self.score(root),
-            resource_score=self._mean(tree, parts),
-            trait_score=self._trait_score(tree),
-            resources=dict(zip(tree.free, parts, strict=True)),
-            traits={name: float(name in self._required) for name in traits},
-        )
-
-    def claim(
-        self, root: str, resources: Mapping[str, int], allocations: Allocations = NO_ALLOCATIONS
-    ) -> None:
-        """Subtract the resources of a server from the free amounts of a host."""
-        tree = self._trees[root]
-        for name in tree.free.keys() & resources.keys():
-            tree.free[name] -= resources[name]
-        tree.score = None
-
-    def _mean(self, tree: Tree, parts: list[float]) -> float:
-        if self._weights:
-            return weighted_mean(dict(zip(tree.free, parts, strict=True)), self._weights)
-        return sum(parts) / len(parts) if parts else 0.0
-
-    def _trait_score(self, tree: Tree) -> float:
-        """Return the trait score, computed only once for hosts with the same traits."""
-        # Hosts with equal traits share a list, see _shared(). The entry keeps the list alive,
-        # so no other object gets its id.
-        key = id(tree.traits)
-        if key not in self._trait_scores:
-            names = self._considered(tree.traits)
-            matched = len(self._required & names)
-            score = self._scoring.trait_score(len(self._required), matched, len(names))
-            self._trait_scores[key] = tree.traits, score
-        return self._trait_scores[key][1]
-
-    def _shared(self, traits: list[Collection[str]]) -> list[Collection[str]]:
-        """Return the equal list of an earlier host, or this list if there is none.
-
-        Most hosts of a cloud have the same hardware and the same traits. Comparing lists
-        is faster than making sets, and a shared list takes less memory. The numbers of
-        providers and of traits select the list to compare with.
-        """
-        size = len(traits), len(traits[0])
-        known = self._known_traits.get(size)
-        if known == traits:
-            return known
-        self._known_traits[size] = traits
-        return traits
+    def _trait_score(self, traits: Iterable[Collection[str]]) -> float:
+        names = self._considered(traits)
+        matched = len(self._required & names)
+        return self._scoring.trait_score(len(self._required), matched, len(names))
 
     def _considered(self, traits: Iterable[Collection[str]]) -> frozenset[str]:
         names = frozenset().union(*traits)
@@ -307,3 +228,45 @@ class _MeanForest(Forest):
             return names & self._only_traits
         # How many nodes a host has, and which one a provider is, is no quality of the host.
         return frozenset(name for name in names if not name.startswith(OF_TREE))
+
+    def score(self, root: str) -> float:
+        """Return the score of a host."""
+        if root not in self._scores:
+            free = self._free[root]
+            parts = self._scoring.resource_parts(self._server.resources, free)
+            self._scores[root] = (self._mean(free, parts) + self._traits[root].score) / 2
+        return self._scores[root]
+
+    def _mean(self, names: Iterable[str], parts: Sequence[float]) -> float:
+        if self._server.weights:
+            return weighted_mean(dict(zip(names, parts, strict=True)), self._server.weights)
+        return sum(parts) / len(parts) if parts else 0.0
+
+    def explain(self, root: str) -> HostScore:
+        """Return the score of a host, with the parts of the score."""
+        free, traits = self._free[root], self._traits[root]
+        parts = self._scoring.resource_parts(self._server.resources, free)
+        names = sorted(self._considered(traits.lists))
+        return HostScore(
+            score=self.score(root),
+            resource_score=self._mean(free, parts),
+            trait_score=traits.score,
+            resources=dict(zip(free, parts, strict=True)),
+            traits={name: float(name in self._required) for name in names},
+        )
+
+    def claim(
+        self, root: str, resources: Mapping[str, int], allocations: Allocations = NO_ALLOCATIONS
+    ) -> None:
+        """Subtract the resources of a server from the free amounts of a host."""
+        free = self._free[root]
+        for name in free.keys() & resources.keys():
+            free[name] -= resources[name]
+        self._scores.pop(root, None)
+
+
+class _HostTraits(NamedTuple):
+    """The traits of each provider of a host, and the trait score; equal hosts share an object."""
+
+    lists: list[Collection[str]]
+    score: float

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU
-from cpu_tiers.weights.forest import Summary, Tree
+from cpu_tiers.weights.forest import Summary
 
 OURS = "resource_provider"
 """The name of the weigher of cpu-tiers, without ``_weight_multiplier`` of its option."""
@@ -136,8 +136,9 @@ def free_amounts(
 
     :param hosts: the root providers of the hosts.
     """
-    trees = {host: Tree() for host in hosts}
+    amounts: dict[str, dict[str, int]] = {host: {} for host in hosts}
     for summary in summaries.values():
-        if (tree := trees.get(summary["root_provider_uuid"])) is not None:
-            tree.add([summary])
-    return {host: tree.free for host, tree in trees.items()}
+        if (free := amounts.get(summary["root_provider_uuid"])) is not None:
+            for name, amount in summary["resources"].items():
+                free[name] = free.get(name, 0) + amount["capacity"] - amount["used"]
+    return amounts

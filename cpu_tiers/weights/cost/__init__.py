@@ -137,7 +137,12 @@ class RemainingAmounts:
         self._alike = [
             _AlikeRemaining(alike, requested, only_resources) for alike in amounts.alike
         ]
-        self._places = {
+        self._size = len(amounts.roots())
+
+    @cached_property
+    def _places(self) -> Mapping[str, "tuple[_AlikeRemaining, int]"]:
+        """The number of each host among the hosts of its build."""
+        return {
             root: (alike, number)
             for alike in self._alike
             for number, root in enumerate(alike.roots)
@@ -150,7 +155,7 @@ class RemainingAmounts:
 
     def costs(self, roots: Collection[str]) -> list[float]:
         """Return what the server leaves on hosts, weighted, in average hosts."""
-        if len(roots) < len(self._places) / 2:
+        if len(roots) < self._size / 2:
             return [alike.cost(number) for alike, number in map(self._places.__getitem__, roots)]
         # A simulation has a new scale for each request, and a column is worked out fast.
         costs: dict[str, float] = {}

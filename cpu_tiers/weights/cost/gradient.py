@@ -7,13 +7,20 @@ Pure.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from math import sqrt
 
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights.cost.amounts import AnsweredAmounts, Build, Scale
 from cpu_tiers.weights.cost.typical_servers import ServerShape, Typical, TypicalServers, typical
-from cpu_tiers.weights.cost.usable import Host, HostKey, PlainServers, UsableAmounts, UsablePart
+from cpu_tiers.weights.cost.usable import (
+    Host,
+    HostKey,
+    Offer,
+    PlainServers,
+    UsableAmounts,
+    UsablePart,
+)
 from cpu_tiers.weights.forest import Allocations, Summary
 
 RARITY_WEIGHT = 0.03
@@ -47,6 +54,18 @@ class UsableRoom:
             parts.append((weight, UsablePart(usable, shape, factors)))
         self._plain = [PlainServers(avoided, parts) for avoided, parts in plain.items()]
         self._known: dict[Host, float] = {}
+        self._losses: dict[Host, dict[Offer, list[float]]] = {}
+
+    def losses(self, host: Host, offer: Offer) -> list[float]:
+        """Return the usable room that a host loses by the claim of each candidate."""
+        known = self._losses.get(host)
+        if known is None:
+            known = self._losses[host] = {}
+        losses = known.get(offer)
+        if losses is None:
+            before, outcomes = self.amount(host), self.usable.outcomes(host, offer)
+            losses = known[offer] = [before - self.amount(after) for after in outcomes]
+        return losses
 
     def amount(self, host: Host) -> float:
         """Return the usable room of a host, on average over the typical servers."""
@@ -110,6 +129,8 @@ class GradientStates:
         self._usable = room.usable
         self._positions: dict[str, Mapping[str, int]] = {}
         self._hosts: dict[str, Host] = {}
+        self._amounts: list[list[Mapping[str, int]]] = []
+        self._claims = self._usable.claims(self._amounts)
         deciding, traits = room.traits, list[frozenset[str]]()
         for alike in amounts.alike:
             known = self._usable.hosts(alike.build)
@@ -139,13 +160,18 @@ class GradientStates:
         """Return the state of a host."""
         return self._hosts[root]
 
-    def after(self, root: str, candidates: Iterable[Allocations]) -> list[Host]:
-        """Return the state of a host after the claim of each candidate."""
-        return self._usable.outcomes(self._hosts[root], self._positions[root], candidates)
+    def offer(self, root: str, candidates: Sequence[Allocations]) -> Offer:
+        """Return the candidates of a host as an offer."""
+        amounts = [[*allocations.values()] for allocations in candidates]
+        if amounts != self._amounts:  # mostly those of the host before
+            self._amounts, self._claims = amounts, self._usable.claims(amounts)
+        uuids = chain.from_iterable(candidates)
+        return self._claims, tuple(map(self._positions[root].get, uuids))
 
     def claim(self, root: str, allocations: Allocations) -> None:
         """Change the state of a host."""
-        (self._hosts[root],) = self.after(root, [allocations])
+        offer = self.offer(root, [allocations])
+        (self._hosts[root],) = self._usable.outcomes(self._hosts[root], offer)
 
 
 class Gradient:
@@ -170,8 +196,8 @@ class Gradient:
         self._room = history.note(self._shape, scale)
         self._states = GradientStates(summaries, amounts, self._room)
         self.kinds = HostKinds(self._states.kinds)
-        self._outcomes: dict[str, list[Host]] = {}
-        self._losses: dict[str, list[float]] = {}
+        self._offers: dict[str, Offer] = {}
+        self._losses: dict[str, Sequence[float]] = {}
         self._least: dict[str, float] = {}
 
     def renew(self, scale: Scale, summaries: Callable[[], Mapping[str, Summary]]) -> bool:
@@ -188,12 +214,12 @@ class Gradient:
         answered = summaries()
         self._states = GradientStates(answered, AnsweredAmounts(answered), self._room)
         self.kinds = HostKinds(self._states.kinds)
-        self._outcomes.clear()
+        self._offers.clear()
         return True
 
     def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
         """Note the candidates of a host."""
-        self._outcomes[root] = self._states.after(root, candidates)
+        self._offers[root] = self._states.offer(root, candidates)
         self._least.pop(root, None)
 
     def losses(self, roots: Iterable[str]) -> list[float]:
@@ -209,14 +235,13 @@ class Gradient:
     def claim(self, root: str, allocations: Allocations) -> None:
         """Subtract the allocations of a server; afterwards the host needs new candidates."""
         self._states.claim(root, allocations)
-        self._outcomes.pop(root, None)
+        self._offers.pop(root, None)
         self._least.pop(root, None)
 
     def _work_out(self, root: str) -> float:
         """Work out the losses of a host's candidates, and return the least."""
-        room = self._room.amount
-        before = room(self._states.state(root))
-        losses = [before - room(after) for after in self._outcomes.get(root, ())]
+        offer = self._offers.get(root)
+        losses = self._room.losses(self._states.state(root), offer) if offer else ()
         self._losses[root] = losses
         least = self._least[root] = min(losses, default=0.0)
         return least

@@ -4,6 +4,7 @@ States of hosts are numbers, so only changed hosts cost time in a request. Pure;
 to one scheduler and may be shared by its threads.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -24,7 +25,7 @@ State = tuple[frozenset[str], Mapping[str, int]]
 """The traits and the free amounts of a provider."""
 
 MOST_STATES = 500_000
-"""The number of remembered states of hosts and of providers with which an object is full."""
+"""The number of remembered states and claims with which an object is full."""
 
 
 class UsableAmounts:
@@ -32,7 +33,9 @@ class UsableAmounts:
 
     def __init__(self) -> None:
         self._numbers: dict[frozenset[str], dict[FreeAmounts, int]] = {}
-        self._states: list[State] = []
+        self._unused = itertools.count()  # no two threads get the same number
+        self._states: dict[int, State] = {}
+        self._claims: dict[tuple[tuple[FreeAmounts, ...], ...], Claims] = {}
         self._hosts: dict[Build, dict[HostKey, Host]] = {}
         self._after: dict[FreeAmounts, dict[int, int]] = {}
         self._times: dict[GroupShape, dict[int, int]] = {}
@@ -46,45 +49,40 @@ class UsableAmounts:
         numbers = self._numbers.setdefault(traits, {})
         number = numbers.get(free)
         if number is None:
-            half = len(free) // 2
-            names, amounts = map(str, free[:half]), map(int, free[half:])
-            self._states.append((traits, dict(zip(names, amounts, strict=True))))
-            number = numbers[free] = len(self._states) - 1
+            number = next(self._unused)
+            self._states[number] = traits, _by_class(free)
+            numbers[free] = number
         return number
 
-    def outcomes(
-        self,
-        host: Host,
-        positions: Mapping[str, int],
-        candidates: Iterable[Mapping[str, Mapping[str, int]]],
-    ) -> list[Host]:
-        """Return the state of a host after the claim of each candidate.
+    def claims(self, amounts: Iterable[Iterable[Mapping[str, int]]]) -> "Claims":
+        """Return the object of these amounts.
 
-        :param positions: of the providers in the state of the host, by uuid.
-        :param candidates: the claimed amounts by provider uuid and resource class; those of other
-            hosts do not count.
+        :param amounts: of each candidate, what each of its providers is claimed of.
         """
-        # This loop runs for every candidate of every host.
-        known, nothing = self._after.get, dict[int, int]()
-        outcomes = []
-        for allocations in candidates:
+        key = tuple(tuple(map(_flat, of_candidate)) for of_candidate in amounts)
+        return self._claims.setdefault(key, Claims(key))
+
+    def outcomes(self, host: Host, offer: "Offer") -> list[Host]:
+        """Return the state of a host after the claim of each candidate."""
+        claims, positions = offer
+        outcomes, places = [], iter(positions)
+        for candidate in claims.amounts:
             after = [*host]
-            for uuid, claimed in allocations.items():
-                position = positions.get(uuid)
+            for claimed in candidate:
+                position = next(places)
                 if position is not None:
-                    before = after[position]
-                    number = known((*claimed, *claimed.values()), nothing).get(before)
-                    after[position] = self._claim(before, claimed) if number is None else number
+                    after[position] = self._claim(after[position], claimed)
             outcomes.append(tuple(after))
         return outcomes
 
-    def _claim(self, number: int, claimed: Mapping[str, int]) -> int:
+    def _claim(self, number: int, claimed: FreeAmounts) -> int:
         """Return the number of the state of a provider after a claim."""
-        known = self._after.setdefault((*claimed, *claimed.values()), {})
+        known = self._after.setdefault(claimed, {})
         after = known.get(number)
         if after is None:
             traits, free = self._states[number]
-            left = [amount - claimed.get(name, 0) for name, amount in free.items()]
+            amounts = _by_class(claimed)
+            left = [amount - amounts.get(name, 0) for name, amount in free.items()]
             after = known[number] = self.number(traits, (*free, *left))
         return after
 
@@ -104,7 +102,29 @@ class UsableAmounts:
     @property
     def is_full(self) -> bool:
         """Whether more is remembered than a service should keep in memory."""
-        return len(self._states) + sum(map(len, self._hosts.values())) > MOST_STATES
+        hosts = sum(map(len, self._hosts.values()))
+        return len(self._states) + len(self._claims) + hosts > MOST_STATES
+
+
+class Claims:
+    """What the candidates of a host claim, whatever the providers.
+
+    The candidates of a request claim the same of most hosts. Equal claims are the same object.
+
+    :param amounts: of each candidate, the resource classes that each provider is claimed of, and
+        then the amounts.
+    """
+
+    __slots__ = ("amounts",)
+
+    def __init__(self, amounts: tuple[tuple[FreeAmounts, ...], ...]) -> None:
+        self.amounts = amounts
+
+
+Offer = tuple[Claims, tuple[int | None, ...]]
+"""The candidates of a host: the claims, and which provider of the host each amount is claimed of.
+
+``None`` is a provider of another host."""
 
 
 class Free(NamedTuple):
@@ -239,3 +259,12 @@ class PlainServers:
 
 def _times(group: GroupShape, free: Mapping[str, int]) -> int:
     return max(0, min(free.get(name, 0) // amount for name, amount in group.amounts))
+
+
+def _flat(amounts: Mapping[str, int]) -> FreeAmounts:
+    return (*amounts, *amounts.values())
+
+
+def _by_class(amounts: FreeAmounts) -> dict[str, int]:
+    half = len(amounts) // 2
+    return dict(zip(map(str, amounts[:half]), map(int, amounts[half:]), strict=True))

@@ -188,6 +188,31 @@ def test_a_claim_ignores_classes_that_the_tree_lacks() -> None:
     assert forest.explain("a").resources == {"VCPU": 0.5}  # 1 - 2/4
 
 
+@BOTH
+def test_each_host_counts_the_classes_that_the_host_has(scoring: Scoring) -> None:
+    summaries = {
+        "a": provider("a", {"VCPU": (8, 0)}),
+        "b": provider("b", {"VCPU": (4, 0), "DISK_GB": (40, 0)}),
+        "c": provider("c", {"DISK_GB": (20, 0), "VCPU": (16, 0)}),
+        "d": provider("d", {}),
+        "e": provider("e", {"VCPU": (4, 0)}),
+    }
+    forest = make_forest(summaries, {"VCPU": 2, "DISK_GB": 10, "VGPU": 1}, scoring=scoring)
+    parts = {root: forest.explain(root).resources for root in summaries}
+    assert parts == {
+        "a": {"VCPU": 0.75},  # 1 - 2/8
+        "b": {"VCPU": 0.5, "DISK_GB": 0.75},  # 1 - 2/4, 1 - 10/40
+        "c": {"DISK_GB": 0.5, "VCPU": 0.875},  # 1 - 10/20, 1 - 2/16
+        "d": {},
+        "e": {"VCPU": 0.5},
+    }
+    of_traits = forest.explain("a").trait_score  # no host has a trait
+    assert forest.scores() == {
+        root: (part + of_traits) / 2
+        for root, part in {"a": 0.75, "b": 0.625, "c": 0.6875, "d": 0.0, "e": 0.5}.items()
+    }
+
+
 def test_a_claim_does_not_edit_the_summaries() -> None:
     summaries = {"a": provider("a", {"VCPU": (8, 0)}, ("T",))}
     make_forest(summaries, {"VCPU": 2}, only_resources=["DISK_GB"], only_traits=["U"])

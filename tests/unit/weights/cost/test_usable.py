@@ -6,6 +6,7 @@ from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights.cost.typical_servers import ServerShape
 from cpu_tiers.weights.cost.usable import Host, PlainServers, UsableAmounts, UsablePart
 
+OF_ANOTHER_HOST = None
 DEVICE = RequestGroup(suffix="_1", resources={"VGPU": 1_000})
 TWO_DEVICES = ServerShape.from_groups(
     [RequestGroup(resources={"VCPU": 1}), DEVICE, DEVICE._replace(suffix="_2")]
@@ -54,14 +55,21 @@ def test_the_class_that_ends_first_decides(cpus: int, devices: int, part: float)
 def test_a_claim_leaves_the_rest_of_a_provider() -> None:
     usable = UsableAmounts()
     device = usable.number(frozenset({"T"}), ("VGPU", "X", 1_000, 1))
-    claim = {"a": {"VGPU": 400}, "provider of another host": {"VGPU": 400}}
+    claims = usable.claims([[{"VGPU": 400}, {"VGPU": 400}]])
     left = usable.number(frozenset({"T"}), ("VGPU", "X", 600, 1))
     for _ in range(2):  # worked out, then remembered
-        outcomes = usable.outcomes((device, device), {"a": 0, "b": 1}, [claim])
+        outcomes = usable.outcomes((device, device), (claims, (0, OF_ANOTHER_HOST)))
         assert outcomes == [(left, device)]
-    both = {"a": {"X": 1, "Y": 1}}
+    both = usable.claims([[{"X": 1, "Y": 1}]])
     without = usable.number(frozenset({"T"}), ("VGPU", "X", 1_000, 0))
-    assert usable.outcomes((device,), {"a": 0}, [both]) == [(without,)]
+    assert usable.outcomes((device,), (both, (0,))) == [(without,)]
+
+
+def test_equal_claims_are_the_same_object() -> None:
+    usable = UsableAmounts()
+    claims = usable.claims([[{"VCPU": 2}, {"VGPU": 1}], [{"VCPU": 2}]])
+    assert usable.claims([[{"VCPU": 2}, {"VGPU": 1}], [{"VCPU": 2}]]) is claims
+    assert usable.claims([[{"VCPU": 2}], [{"VGPU": 1}, {"VCPU": 2}]]) is not claims
 
 
 def test_more_use_than_capacity_is_no_room() -> None:
@@ -96,9 +104,9 @@ def test_the_outcome_of_each_candidate() -> None:
     usable = UsableAmounts()
     whole = usable.number(frozenset(), ("VGPU", 1_000))
     half = usable.number(frozenset(), ("VGPU", 500))
-    claims = [{uuid: {"VGPU": 500}} for uuid in ("b", "provider of another host")]
+    claims = usable.claims([[{"VGPU": 500}], [{"VGPU": 500}]])
     for _ in range(2):  # worked out, then remembered
-        outcomes = usable.outcomes((half, whole), {"a": 0, "b": 1}, claims)
+        outcomes = usable.outcomes((half, whole), (claims, (1, OF_ANOTHER_HOST)))
         assert outcomes == [(half, half), (half, whole)]
 
 
