@@ -7,13 +7,13 @@ The program uses oslo.upgradecheck, as ``nova-status`` does, with the same exit 
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, cast
 
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
-from oslo_upgradecheck.upgradecheck import main as run
+from oslo_upgradecheck.upgradecheck import main as run_checks
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.conf.score_names import idle_names
@@ -31,7 +31,7 @@ from cpu_tiers.tools.cloud.upgrade_checks import (
 )
 from cpu_tiers.tools.frame.secrets import hide, masked_output
 from cpu_tiers.tools.frame.terminal import ProgressLine, wrapped_errors
-from cpu_tiers.tools.nova.nova_command import NovaMissing, quiet, require_nova
+from cpu_tiers.tools.nova.nova_command import quiet, require_nova
 from cpu_tiers.tools.placement.inventories import HostSurvey, read_excesses, survey
 from cpu_tiers.tools.placement.session import connect
 from cpu_tiers.translators.broken_rules import FlavorFinding, Inspection, Move
@@ -82,26 +82,23 @@ def check_flavors(flavors: Inspection, cells: Sequence[Inspection]) -> Result:
     return Result(Code.FAILURE if errors else Code.WARNING, ".\n".join(lines))
 
 
-def check_pinned(hosts: Sequence[HostSurvey], cells: Sequence[Inspection]) -> Result:
+def check_pinned(hosts: Sequence[HostSurvey], cells: Sequence[Inspection]) -> Iterator[str]:
     """Warn about hosts that have pinned servers and report no PCPU."""
-    pinned: Counter[str] = Counter()
-    for cell in cells:
-        pinned.update(cell.pinned)
+    pinned = sum((Counter(cell.pinned) for cell in cells), Counter[str]())
     without_pcpu = [
         f"{host.name} ({pinned[host.name]})"
         for host in hosts
         if pinned[host.name] and not host.has_pcpu
     ]
-    if not without_pcpu:
-        return Result(Code.SUCCESS)
-    return Result(
-        Code.WARNING,
-        f"hosts without [compute] cpu_dedicated_set have servers with dedicated CPUs:"
-        f" {', '.join(without_pcpu)}. The servers hold VCPU, beside servers that float over the"
-        " same CPUs, and with [compute] enable_numa_reporting_to_placement find such hosts only"
-        " while [workarounds] disable_fallback_pcpu_query of nova-scheduler is false. Before you"
-        " report the NUMA nodes of these hosts, move the servers away and set cpu_dedicated_set",
-    )
+    if without_pcpu:
+        yield (
+            "hosts without [compute] cpu_dedicated_set have servers with dedicated CPUs:"
+            f" {', '.join(without_pcpu)}. The servers hold VCPU, beside servers that float over"
+            " the same CPUs, and with [compute] enable_numa_reporting_to_placement find such hosts"
+            " only while [workarounds] disable_fallback_pcpu_query of nova-scheduler is false."
+            " Before you report the NUMA nodes of these hosts, move the servers away and set"
+            " cpu_dedicated_set"
+        )
 
 
 def _line(finding: FlavorFinding) -> str:
@@ -126,12 +123,12 @@ def _outcome(move: Move | None) -> str:
     return f"the servers are moved, and each claims {move.shares or 'no'} {VCPU_SHARES}"
 
 
-def check_functions() -> Result:
-    """Warn about features of cpu-tiers that do not fit the installed Nova, on or off."""
-    try:
-        require_nova("cpu-tiers-status upgrade check of functions")
-    except NovaMissing as error:
-        return Result(Code.FAILURE, str(error))
+def check_functions() -> Iterator[str]:
+    """Warn about features of cpu-tiers that do not fit the installed Nova, on or off.
+
+    :raises NovaMissing: Nova is not installed beside cpu-tiers.
+    """
+    require_nova("cpu-tiers-status upgrade check of functions")
     with quiet(), warnings.catch_warnings(record=True):  # as in nova_command.py
         from cpu_tiers.nova.api.features import API
         from cpu_tiers.nova.compute.features import COMPUTE
@@ -143,18 +140,26 @@ def check_functions() -> Result:
                 if refusal := feature.refusal():
                     names = features.setdefault(refusal, [])
                     names.append(f"{feature.name} of {service.name}")
-    lines = [f"{refusal}. Features: {', '.join(names)}" for refusal, names in features.items()]
-    return Result(Code.WARNING, ".\n".join(lines)) if lines else Result(Code.SUCCESS)
+    for refusal, names in features.items():
+        yield f"{refusal}. Features: {', '.join(names)}"
 
 
-def _failing(check: Callable[["Checks"], Result]) -> Callable[["Checks"], Result]:
-    """Return a check that fails with the message of an error."""
+Answer = Result | Iterable[str]
+"""The result of a check, or the texts of its warnings."""
+
+
+def _run(check: Callable[["Checks"], Answer]) -> Callable[["Checks"], Result]:
+    """Return a check for oslo.upgradecheck, which fails with the message of an error."""
 
     def run_check(checks: "Checks") -> Result:
         try:
-            return check(checks)
-        except CpuTiersError as error:
+            answer = check(checks)
+            if isinstance(answer, Result):
+                return answer
+            texts = list(answer)
+        except (CpuTiersError, cfg.Error, ValueError) as error:
             return Result(Code.FAILURE, str(error))
+        return Result(Code.WARNING, ".\n".join(texts)) if texts else Result(Code.SUCCESS)
 
     return run_check
 
@@ -197,25 +202,24 @@ class Checks(UpgradeCommands):
         databases = self._once("databases", lambda: inspect(files, folders))
         return cast("tuple[Inspection, Sequence[Inspection]]", databases)
 
-    def _share_names(self) -> Result:
+    def _share_names(self) -> Iterable[str]:
         hosts = self._hosts()
         with connect(self._conf) as client:
             return check_share_names(hosts, client.has_resource_class("VCPU_SHARES"))
 
-    def _capacity(self) -> Result:
+    def _capacity(self) -> Iterable[str]:
         self._hosts()  # a Placement that does not answer is not asked again
         with ProgressLine("reading usages") as progress, connect(self._conf) as client:
-            return check_capacity(
-                read_excesses(client, partial(progress.tell_number, "providers"))
-            )
+            tell = partial(progress.tell_number, "providers")
+            return check_capacity(read_excesses(client, tell))
 
-    def _weigher(self) -> Result:
-        result = check_weigher(self._conf)
+    def _weigher(self) -> Iterable[str]:
         options = self._conf[filter_scheduler.GROUP]
-        if result.code != Code.SUCCESS or not (
+        unloaded = list(check_weigher(self._conf))
+        if unloaded or not (
             options.resource_provider_resources or options.resource_provider_traits
         ):
-            return result
+            return unloaded
         self._hosts()
         with connect(self._conf) as client:
 
@@ -223,24 +227,23 @@ class Checks(UpgradeCommands):
                 names = {name, OTHER_SHARES} if name == VCPU_SHARES else {name}
                 return any(map(client.has_resource_class, names))
 
-            idle = idle_names(options, has_class, client.traits_in_use().__contains__)
-        return Result(Code.WARNING, "\n".join(idle)) if idle else Result(Code.SUCCESS)
+            return idle_names(options, has_class, client.traits_in_use().__contains__)
 
-    def _pinned(self) -> Result:
+    def _pinned(self) -> Iterable[str]:
         _, cells = self._databases()
         return check_pinned(self._hosts(), cells)
 
     _upgrade_checks = (
-        ("Step of the cloud", _failing(lambda self: check_step(self._hosts(), self._conf))),
-        ("Functions of Nova", lambda _: check_functions()),
-        ("NUMA reporting", _failing(lambda self: check_numa(self._hosts()))),
-        ("VCPU_SHARES reporting", _failing(lambda self: check_shares(self._hosts()))),
-        ("Name of VCPU_SHARES", _failing(_share_names)),
-        ("Traits of hosts", _failing(lambda self: check_host_traits(self._hosts(), self._conf))),
-        ("Capacity of providers", _failing(_capacity)),
-        ("Weigher of nova-scheduler", _failing(_weigher)),
-        ("Flavors and servers", _failing(lambda self: check_flavors(*self._databases()))),
-        ("Servers with dedicated CPUs", _failing(_pinned)),
+        ("Step of the cloud", _run(lambda self: check_step(self._hosts(), self._conf))),
+        ("Functions of Nova", _run(lambda _: check_functions())),
+        ("NUMA reporting", _run(lambda self: check_numa(self._hosts()))),
+        ("VCPU_SHARES reporting", _run(lambda self: check_shares(self._hosts()))),
+        ("Name of VCPU_SHARES", _run(_share_names)),
+        ("Traits of hosts", _run(lambda self: check_host_traits(self._hosts(), self._conf))),
+        ("Capacity of providers", _run(_capacity)),
+        ("Weigher of nova-scheduler", _run(_weigher)),
+        ("Flavors and servers", _run(lambda self: check_flavors(*self._databases()))),
+        ("Servers with dedicated CPUs", _run(_pinned)),
     )
 
 
@@ -249,4 +252,4 @@ def main(argv: Sequence[str] | None = None) -> int:
     conf = cfg.ConfigOpts()
     with wrapped_errors(), masked_output():
         hide(conf)
-        return run(conf, "nova", Checks(conf), list(sys.argv[1:] if argv is None else argv))
+        return run_checks(conf, "nova", Checks(conf), list(sys.argv[1:] if argv is None else argv))

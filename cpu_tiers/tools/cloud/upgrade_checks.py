@@ -1,4 +1,8 @@
-"""The checks of ``cpu-tiers-status upgrade check`` of hosts and of nova-scheduler's options."""
+"""The checks of ``cpu-tiers-status upgrade check`` of hosts and of nova-scheduler's options.
+
+A check yields the texts of its warnings. oslo.config checks a value when the value is read, so a
+check of options raises a :exc:`cfg.Error` or a :exc:`ValueError` for a wrong value.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -25,11 +29,7 @@ def check_step(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Result:
     :param conf: the configuration of nova-scheduler.
     """
     weighs = loads_weigher(conf)
-    try:
-        options = [name for name in _OF_THE_WEIGHER if conf[filter_scheduler.GROUP][name]]
-    except (cfg.Error, ValueError) as error:  # oslo.config checks a value when the value is read
-        return Result(Code.FAILURE, str(error))
-    on = options if weighs else []
+    on = [name for name in _OF_THE_WEIGHER if conf[filter_scheduler.GROUP][name] and weighs]
     nodes = sum(host.is_numa_aware is True for host in hosts)
     by_driver = sum(host.has_shares and MULTIPLIER_TRAIT in host.functions for host in hosts)
     by_file = sum(host.has_shares for host in hosts) - by_driver
@@ -55,49 +55,43 @@ def loads_weigher(conf: cfg.ConfigOpts) -> bool:
     return any(name.startswith("cpu_tiers.") for name in classes)
 
 
-def check_numa(hosts: Sequence[HostSurvey]) -> Result:
+def check_numa(hosts: Sequence[HostSurvey]) -> Iterator[str]:
     """Warn about hosts where the option is not set, or whose report an older cpu-tiers has made.
 
     Spec: numa-topology-with-rps, "Optionally configured NUMA resources".
     """
     old = [host.name for host in hosts if host.is_numa_aware and not host.tells_nodes]
+    undecided = [host.name for host in hosts if host.is_numa_aware is None]
     if old:
-        return Result(
-            Code.WARNING,
+        yield (
             f"{count_of_hosts(old, hosts)} reported by an older cpu-tiers: start nova-compute on"
             f" {join_names(old)} before nova-scheduler, which finds these hosts for no server with"
-            " NUMA nodes until then, and run cpu-tiers allocation heal",
+            " NUMA nodes until then, and run cpu-tiers allocation heal"
         )
-    undecided = [host.name for host in hosts if host.is_numa_aware is None]
-    if not undecided:
-        return Result(Code.SUCCESS)
-    return Result(
-        Code.WARNING,
-        f"{count_of_hosts(undecided, hosts)} undecided: on {join_names(undecided)}, set [compute]"
-        " enable_numa_reporting_to_placement to true (for servers with a NUMA topology) or"
-        " false (for servers without) before the default of the option changes",
-    )
+    elif undecided:
+        yield (
+            f"{count_of_hosts(undecided, hosts)} undecided: on {join_names(undecided)}, set"
+            " [compute] enable_numa_reporting_to_placement to true (for servers with a NUMA"
+            " topology) or false (for servers without) before the default of the option changes"
+        )
 
 
-def check_shares(hosts: Sequence[HostSurvey]) -> Result:
+def check_shares(hosts: Sequence[HostSurvey]) -> Iterator[str]:
     """Warn if some hosts report shares and other hosts do not.
 
     A scheduler that requests shares cannot use hosts without shares.
     """
     vcpu_hosts = [host for host in hosts if host.has_vcpu]
     without_shares = [host.name for host in vcpu_hosts if not host.has_shares]
-    if not without_shares or len(without_shares) == len(vcpu_hosts):
-        return Result(Code.SUCCESS)
-    return Result(
-        Code.WARNING,
-        f"{count_of_hosts(without_shares, vcpu_hosts)} without shares: on"
-        f" {join_names(without_shares)}, set [libvirt] report_vcpu_shares = true before you set"
-        " [filter_scheduler]"
-        " query_placement_for_vcpu_shares",
-    )
+    if without_shares and len(without_shares) < len(vcpu_hosts):
+        yield (
+            f"{count_of_hosts(without_shares, vcpu_hosts)} without shares: on"
+            f" {join_names(without_shares)}, set [libvirt] report_vcpu_shares = true before you"
+            " set [filter_scheduler] query_placement_for_vcpu_shares"
+        )
 
 
-def check_share_names(hosts: Sequence[HostSurvey], is_standard: bool) -> Result:
+def check_share_names(hosts: Sequence[HostSurvey], is_standard: bool) -> Iterator[str]:
     """Warn if a step of the change from CUSTOM_VCPU_SHARES to VCPU_SHARES is open.
 
     :param is_standard: whether Placement knows VCPU_SHARES, by its os-resource-classes.
@@ -106,56 +100,48 @@ def check_share_names(hosts: Sequence[HostSurvey], is_standard: bool) -> Result:
     others = [host.name for host in with_shares if host.has_other_name]
     is_standard_here = VCPU_SHARES == "VCPU_SHARES"
     if not with_shares or (is_standard == is_standard_here and not others):
-        return Result(Code.SUCCESS)
+        return
     if not is_standard:
-        text = (
+        yield (
             "os-resource-classes contains VCPU_SHARES here and not beside Placement: upgrade it"
             " beside Placement, and restart Placement, before any nova-compute has it"
         )
     elif not is_standard_here:
-        text = (
+        yield (
             "Placement knows VCPU_SHARES, which os-resource-classes does not contain here: upgrade"
             " os-resource-classes beside nova-scheduler before any nova-compute has it"
         )
     else:
-        text = (
+        yield (
             f"{count_of_hosts(others, with_shares)} with the name {OTHER_SHARES}: for"
             f" {join_names(others)}, run cpu-tiers reshape rename. Until then nova-scheduler sends"
             " two queries for a server with shares"
         )
-    return Result(Code.WARNING, text)
 
 
-def check_capacity(excesses: Sequence[Excess]) -> Result:
+def check_capacity(excesses: Sequence[Excess]) -> Iterator[str]:
     """Warn about providers of which more is allocated than the capacity."""
-    if not excesses:
-        return Result(Code.SUCCESS)
-    return Result(
-        Code.WARNING,
-        f"more is allocated than the capacity: {join_names(list(map(str, excesses)))}. Move"
-        " servers away, or undo the change of an allocation ratio or of reserved resources."
-        " Without such a change, run cpu-tiers placement check",
-    )
+    if excesses:
+        yield (
+            f"more is allocated than the capacity: {join_names(list(map(str, excesses)))}. Move"
+            " servers away, or undo the change of an allocation ratio or of reserved resources."
+            " Without such a change, run cpu-tiers placement check"
+        )
 
 
-def check_weigher(conf: cfg.ConfigOpts) -> Result:
+def check_weigher(conf: cfg.ConfigOpts) -> Iterator[str]:
     """Warn if options of nova-scheduler have no effect, because no weigher loads cpu-tiers.
 
     :param conf: the configuration of nova-scheduler.
     """
     scheduler = conf[filter_scheduler.GROUP]
-    try:
-        idle = [name for name in _OF_THE_WEIGHER if scheduler[name]]
-    except (cfg.Error, ValueError) as error:  # oslo.config checks a value when the value is read
-        return Result(Code.FAILURE, str(error))
-    if not idle or loads_weigher(conf):
-        return Result(Code.SUCCESS)
-    return Result(
-        Code.WARNING,
-        f"[filter_scheduler] {', '.join(idle)}: no effect, because nova-scheduler does not load"
-        " cpu-tiers. Set [filter_scheduler] weight_classes to"
-        " nova.scheduler.weights.all_weighers, cpu_tiers.ResourceProviderWeigher",
-    )
+    idle = [name for name in _OF_THE_WEIGHER if scheduler[name]]
+    if idle and not loads_weigher(conf):
+        yield (
+            f"[filter_scheduler] {', '.join(idle)}: no effect, because nova-scheduler does not"
+            " load cpu-tiers. Set [filter_scheduler] weight_classes to"
+            " nova.scheduler.weights.all_weighers, cpu_tiers.ResourceProviderWeigher"
+        )
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -164,33 +150,28 @@ def register(conf: cfg.ConfigOpts) -> None:
         conf.register_opts(module.OPTIONS, group=module.GROUP)
 
 
-def check_host_traits(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Result:
+def check_host_traits(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Iterator[str]:
     """Warn about hosts without the traits that ``require_host_traits`` demands.
 
     :param conf: the configuration of nova-scheduler, with the options of :func:`register`.
     """
     scheduler = conf[filter_scheduler.GROUP]
-    warnings: list[str] = []
-    try:
-        if scheduler.require_host_traits and scheduler.query_placement_for_vcpu_shares:
-            # Servers of these flavors have shared vCPUs, so only hosts with VCPU count.
-            warnings += _lacking(
-                [host for host in hosts if host.has_vcpu],
-                "[libvirt] report_vcpu_shares",
-                (MULTIPLIER_TRAIT,),
-                "quota:cpu_shares_multiplier",
-            )
-        if scheduler.require_host_traits and conf[compute.GROUP].extend_cpu_policies:
-            warnings += _lacking(
-                hosts,
-                "[compute] extend_cpu_policies",
-                POLICY_TRAITS,
-                "amounts of VCPU and PCPU, hw:cpu_emulator_threads, a real-time mask without"
-                " hw:cpu_realtime, or hw:numa_cpus.N without hw:numa_mem.N",
-            )
-    except (cfg.Error, ValueError) as error:  # oslo.config checks a value when the value is read
-        return Result(Code.FAILURE, str(error))
-    return Result(Code.WARNING, ".\n".join(warnings)) if warnings else Result(Code.SUCCESS)
+    if scheduler.require_host_traits and scheduler.query_placement_for_vcpu_shares:
+        # Servers of these flavors have shared vCPUs, so only hosts with VCPU count.
+        yield from _lacking(
+            [host for host in hosts if host.has_vcpu],
+            "[libvirt] report_vcpu_shares",
+            (MULTIPLIER_TRAIT,),
+            "quota:cpu_shares_multiplier",
+        )
+    if scheduler.require_host_traits and conf[compute.GROUP].extend_cpu_policies:
+        yield from _lacking(
+            hosts,
+            "[compute] extend_cpu_policies",
+            POLICY_TRAITS,
+            "amounts of VCPU and PCPU, hw:cpu_emulator_threads, a real-time mask without"
+            " hw:cpu_realtime, or hw:numa_cpus.N without hw:numa_mem.N",
+        )
 
 
 def _lacking(
