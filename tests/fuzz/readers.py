@@ -37,8 +37,8 @@ from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement.plan_file import digest_of, read_plan
 from cpu_tiers.tools.cgroup.files import Files
+from cpu_tiers.tools.cgroup.host import load_between, read_load
 from cpu_tiers.tools.cgroup.host import read_host as read_cgroups
-from cpu_tiers.tools.cgroup.measurement import load_between, read_load
 from cpu_tiers.tools.cgroup.nova_compute import find_config
 from cpu_tiers.tools.cgroup.processes import read_cpu_times
 from cpu_tiers.tools.cloud.cloud_show import read_audit_file

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import cast
 
 from tests.unit.references import modules
 
@@ -120,7 +121,21 @@ def _calls(tree: ast.AST, scope: _Scope) -> Iterator[tuple[_Scope, ast.Call]]:
         inner = _Scope(scope.module, node) if isinstance(node, ast.FunctionDef) else scope
         if isinstance(node, ast.Call):
             yield inner, node
+        elif isinstance(node, ast.Yield) and _is_check(inner) and _is_text(node.value):
+            result = f"Result(Code.WARNING, {ast.unparse(node)[len('(yield ') : -1]})"
+            call = ast.parse(result, mode="eval").body
+            yield inner, ast.copy_location(cast(ast.Call, call), node)
         yield from _calls(node, inner)
+
+
+def _is_check(scope: _Scope) -> bool:
+    """Tell whether a function yields the warnings of an upgrade check."""
+    name = scope.function.name if scope.function else ""
+    return scope.module == "cpu_tiers.tools.cloud.upgrade_checks" and name.startswith("check_")
+
+
+def _is_text(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.JoinedStr | ast.Constant)
 
 
 def _of_call(call: ast.Call, scope: _Scope) -> str:

@@ -83,9 +83,6 @@ LOADED = {
         [
             "cpu_tiers.tools.frame.app",
             "cpu_tiers.tools.cloud.status",
-            "cpu_tiers.tools.cloud.cloud_text",
-            "cpu_tiers.tools.cloud.simulation_text",
-            "cpu_tiers.tools.frame.tables",
             *entry_points("cpu_tiers.commands", "oslo.config.opts", *PLUGINS),
         ]
     ),

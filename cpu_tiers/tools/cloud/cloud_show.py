@@ -19,7 +19,7 @@ from oslo_config import cfg
 from cpu_tiers.errors import CpuTiersError, FaultList, InvalidInput
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.tools.cloud.capacity import tier_rooms
-from cpu_tiers.tools.cloud.cloud_text import excess_names, rows_of
+from cpu_tiers.tools.cloud.cloud_text import excess_names, print_cloud, rows_of
 from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_aggregates, read_server_names
 from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
 from cpu_tiers.tools.frame.documents import read_bytes, read_json
@@ -46,9 +46,6 @@ _GUEST_METRICS = {
 """The metrics of a guest that the page shows. What was owed and what ran have the same unit."""
 
 
-_AUDIT_KEYS = ("kind", "where", "found", "do")
-
-
 def read_audit_file(path: str) -> AuditedHost:
     """Return what a file says of a host.
 
@@ -71,14 +68,12 @@ def _read_findings(host: str, path: str) -> AuditedHost:
     findings = []
     for number, row in enumerate(rows):
         body = row if isinstance(row, Mapping) else {}
-        texts = [text for key in _AUDIT_KEYS if isinstance(text := body.get(key), str)]
-        if len(texts) == len(_AUDIT_KEYS):
-            kind, where, found, do = texts
-            fixed = body.get("fixed") is True
-            findings.append(AuditFinding(kind=kind, where=where, found=found, do=do, fixed=fixed))
-        else:
-            allowed = f"give a finding with the texts {', '.join(_AUDIT_KEYS)}"
+        texts = [text for key in AuditFinding._fields if isinstance(text := body.get(key), str)]
+        if len(texts) < len(AuditFinding._fields):
+            allowed = f"give a finding with the texts {', '.join(AuditFinding._fields)}"
             faults.add(f"{path}, finding {number}", f"got {row!r}", allowed)
+        elif body.get("fixed") is not True:
+            findings.append(AuditFinding(*texts))
     faults.raise_if_any()
     return AuditedHost(host=host, findings=tuple(findings))
 
@@ -193,13 +188,12 @@ class CloudShow(NovaConfCommand, ListCommand):
     provider is over its capacity, 3 if a provider is.
     """
 
-    formatter_namespace = "cpu_tiers.formatter.cloud"
+    formatter_namespace = "cpu_tiers.formatter.text"
     formatter_default = "text"
 
     takes_snapshot = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the source, the tiers and the page."""
         parser.add_argument(
             "--html",
             metavar="FILE",
@@ -228,7 +222,6 @@ class CloudShow(NovaConfCommand, ListCommand):
         )
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Read the cloud, write the page, and list the amounts."""
         conf = self.nova_conf()
         given = _read(parsed_args, partial(self.cloud_source, parsed_args, conf))
         tiers, _, source = given
@@ -244,14 +237,14 @@ class CloudShow(NovaConfCommand, ListCommand):
         self.status = OVER if cloud.excesses else 0
         if self.status and not is_text:
             LOG.warning("More is allocated than the capacity: %s", excess_names(cloud.excesses))
-        # For the text, which has more than the rows.
-        parsed_args.cloud, parsed_args.rooms, parsed_args.groups = cloud, rooms, groups
+        parsed_args.print_text = partial(
+            print_cloud, cloud=cloud, rooms=rooms, groups=groups, show_all=parsed_args.all
+        )
         return rows_of(cloud, groups if kind else None)
 
     def _rooms(
         self, conf: cfg.ConfigOpts, cloud: CloudSource, tiers: Sequence[Tier]
     ) -> list[TierRoom]:
-        """Return how many more servers of each tier fit; nothing without flavors."""
         if self.wants_embedded:  # has no Nova beside it
             return []
         with ProgressLine("asking for the room of each tier"):

@@ -1,9 +1,7 @@
 """The rows and the text of ``cpu-tiers cloud show``: what of a cloud is sold and left."""
 
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
 
 from rich import box
 from rich.cells import cell_len
@@ -13,8 +11,8 @@ from rich.text import Text
 
 from cpu_tiers.errors import printable
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.tools.frame.formatting import FormattedValue, TextList
-from cpu_tiers.tools.frame.terminal import HINT, MOST_LINES, width
+from cpu_tiers.tools.frame.formatting import FormattedValue
+from cpu_tiers.tools.frame.terminal import HINT, MOST_LINES
 from cpu_tiers.tools.simulation.sold import (
     NOTHING,
     ClassSum,
@@ -61,25 +59,7 @@ def excess_names(excesses: Sequence[SoldAmount]) -> str:
 
 
 def _tier_text(tiers: Mapping[str, Mapping[str, int]]) -> str:
-    """Return the amounts by tier, in a line."""
     return ", ".join(f"{printable(name)}: {sale['used']}" for name, sale in tiers.items())
-
-
-class CloudText(TextList):
-    """Prints a cloud as tables that fit the terminal.
-
-    The command leaves the cloud in its arguments: the rows do not say which consumers have
-    parts of several providers.
-    """
-
-    def print_rows(
-        self, rows: Sequence[Mapping[str, Any]], stdout: TextIO, parsed_args: Namespace
-    ) -> None:
-        """Print the cloud."""
-        # Without colors: a bar and a mark tell as much.
-        console = Console(file=stdout, width=width(), highlight=False, no_color=True)
-        cloud, rooms, groups = parsed_args.cloud, parsed_args.rooms, parsed_args.groups
-        print_cloud(console, cloud, rooms, groups, show_all=parsed_args.all)
 
 
 def print_cloud(
@@ -167,7 +147,6 @@ def _classes(cloud: SoldCloud) -> Table:
 
 
 def _tiers(cloud: SoldCloud) -> Table:
-    """Return a table of the tiers, with the resource classes of CPUs."""
     sums = class_sums(cloud.amounts)
     cpus = [name for name in _CPUS if name in sums]
     table = _table("tier", "consumers", *cpus)

@@ -1,20 +1,25 @@
-"""``cpu-tiers explain``: why a server finds no host, and why it gets this host."""
+"""``cpu-tiers explain``: why a server finds no host, and why it gets this host.
 
-import json
-import logging
+As in Nova (``nova/weights.py``), the raw weights of a weigher are normalized to numbers from 0 to
+1 and multiplied by the multiplier of the weigher; the host with the largest sum wins. The weighers
+of Nova here are the weighers whose data Placement has: free memory, CPUs and disk.
+"""
+
+import itertools
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
 from cpu_tiers.conf.weigher import class_weights, configured_scorings, request_traits
-from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.model.names import is_resource_class
+from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU, is_resource_class
 from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.tools.cloud.decisions import decisions_about, text_of
 from cpu_tiers.tools.frame.cloud_source import aggregate_uuids
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
@@ -33,19 +38,8 @@ from cpu_tiers.tools.placement.candidates import Explanation, explain
 from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack
 from cpu_tiers.translators.server_queries import UNKNOWN
 from cpu_tiers.weights import SCORINGS, HostScore, make_forest
-from cpu_tiers.weights.ranking import (
-    LEFT_OUT,
-    OURS,
-    SOFT_TRAITS,
-    RankedHost,
-    free_amounts,
-    other_winners,
-    rank,
-    raw_weights,
-)
+from cpu_tiers.weights.forest import Summary
 from cpu_tiers.weights.soft_traits import SoftTraits
-
-LOG = logging.getLogger(__name__)
 
 NO_CANDIDATES = 3
 """The exit status if no host has a candidate."""
@@ -126,7 +120,6 @@ class Explain(NovaConfCommand, ShowCommand):
 
 
 def _summary(explanation: Explanation) -> str:
-    """Return how many hosts have candidates, and how many lack what, in the first line."""
     if not explanation.names:
         return "Placement has no compute hosts."
     reasons = explanation.reasons.values()
@@ -142,7 +135,6 @@ def _summary(explanation: Explanation) -> str:
 
 
 def _without(explanation: Explanation) -> str:
-    """Return the number of hosts without each constraint that costs hosts."""
     lines = [
         wrapped(f"without {name}: {count} hosts", indent="  ")
         for name, count in explanation.without.items()
@@ -155,7 +147,6 @@ def _without(explanation: Explanation) -> str:
 
 
 def _nearest(hosts: Iterable[tuple[str, HostReason]], *, show_all: bool) -> str:
-    """Return the hosts with the fewest lacking resources."""
     lines = [wrapped(f"{host} {_reason(reason)}", indent="  ") for host, reason in hosts]
     lines = shortened(lines, show_all=show_all)
     return "\n".join(["Hosts without candidates that lack least:", *lines]) if lines else ""
@@ -177,7 +168,6 @@ def _kind(name: str, lack: Lack) -> tuple[str, str, str]:
 
 
 def _reason(reason: HostReason) -> str:
-    """Return why a host has no candidate, and which amounts would have helped as well."""
     parts = []
     for name, lack in reason.lacks.items():
         verb, _, what = _kind(name, lack)
@@ -194,6 +184,137 @@ def _unknown_text(lines: Sequence[str], *, show_all: bool) -> str:
     if not show_all:
         return wrapped("Only nova-scheduler knows more; --all lists what is left out here.")
     return "\n".join(["Not known here:", *(wrapped(line, indent="  ") for line in lines)])
+
+
+OURS = "resource_provider"
+"""The name of the weigher of cpu-tiers, without ``_weight_multiplier`` of its option."""
+
+SOFT_TRAITS = "resource_provider_trait"
+"""The name of the part of the weigher that follows from preferred and avoided traits."""
+
+OF_NOVA: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"ram": (MEMORY_MB,), "cpu": (VCPU, PCPU), "disk": (DISK_GB,)}
+)
+"""Weighers of Nova, with the resource classes whose free amounts are the raw weight."""
+
+LEFT_OUT = (
+    "Nova's weighers of build failures, cross-cell moves, hypervisor versions, image properties,"
+    " I/O, metrics, numbers of servers, PCI devices and server groups, nearness, and the"
+    " multipliers and shapes of aggregates: only nova-scheduler has their data",
+    "memory and CPUs of Nova's weighers are here the free amounts in Placement, with the"
+    " allocation ratio",
+)
+"""The parts of Nova's order that :func:`rank` does not know."""
+
+
+class RankedHost(NamedTuple):
+    """A host with its weight.
+
+    :param parts: the normalized weight times the multiplier, by the name of the weigher.
+    :param margin: how much larger the weight is than the weight of the next host; ``None`` for
+        the last host.
+    """
+
+    host: str
+    weight: float
+    parts: Mapping[str, float]
+    margin: float | None
+
+
+class OtherWinner(NamedTuple):
+    """An option of ``[filter_scheduler]`` with which another host would be the first."""
+
+    option: str
+    value: str
+    host: str
+
+
+def raw_weights(free: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, float]]:
+    """Return the raw weights of the weighers of Nova, by weigher and host.
+
+    :param free: the free amounts of each host by resource class.
+    """
+    return {
+        weigher: {
+            host: float(max(0, sum(amounts.get(name, 0) for name in classes)))
+            for host, amounts in free.items()
+        }
+        for weigher, classes in OF_NOVA.items()
+    }
+
+
+def rank(
+    raw: Mapping[str, Mapping[str, float]], multipliers: Mapping[str, float]
+) -> tuple[RankedHost, ...]:
+    """Return the hosts, the largest weight first; hosts of equal weight by their names.
+
+    :param raw: the raw weights by weigher and host; those of :data:`OURS` are scores.
+    :param multipliers: by weigher.
+    """
+    parts = {
+        weigher: {host: multipliers[weigher] * w for host, w in _normalized(weigher, of).items()}
+        for weigher, of in raw.items()
+    }
+    hosts = {host: sum(of[host] for of in parts.values()) for host in next(iter(raw.values()))}
+    order = sorted(hosts, key=lambda host: (-hosts[host], host))
+    margins = [*(hosts[host] - hosts[after] for host, after in itertools.pairwise(order)), None]
+    return tuple(
+        RankedHost(host, hosts[host], {weigher: of[host] for weigher, of in parts.items()}, margin)
+        for host, margin in zip(order, margins, strict=bool(order))
+    )
+
+
+def other_winners(
+    raw: Mapping[str, Mapping[str, float]],
+    multipliers: Mapping[str, float],
+    scores: Mapping[str, Mapping[str, float]],
+) -> tuple[OtherWinner, ...]:
+    """Return the changes of a single option with which another host would be the first.
+
+    :param scores: the scores of all hosts by the name of the scoring, for the scorings that are
+        not in use.
+    """
+    ranked = rank(raw, multipliers)
+    if len(ranked) < 2:
+        return ()
+    # The scoring has no effect with a multiplier of 0.
+    trials: list[tuple[str, str, Mapping[str, Mapping[str, float]], Mapping[str, float]]] = [
+        ("resource_provider_scoring", scoring, {**raw, OURS: of}, multipliers)
+        for scoring, of in scores.items()
+    ]
+    for weigher, multiplier in multipliers.items():
+        other = 0.0 if multiplier else 1.0
+        option = f"{weigher}_weight_multiplier"
+        trials.append((option, str(other), raw, {**multipliers, weigher: other}))
+    winners = [
+        OtherWinner(option, value, rank(weights, factors)[0].host)
+        for option, value, weights, factors in trials
+    ]
+    return tuple(winner for winner in winners if winner.host != ranked[0].host)
+
+
+def _normalized(weigher: str, weights: Mapping[str, float]) -> dict[str, float]:
+    """Return the weights between 0 and 1: divided by the largest, as with Nova's ``minval = 0``.
+
+    The weights of cpu-tiers itself are not normalized.
+    """
+    largest = 1.0 if weigher in (OURS, SOFT_TRAITS) else max(weights.values(), default=0.0)
+    return {host: weight / largest if largest else 0.0 for host, weight in weights.items()}
+
+
+def free_amounts(
+    summaries: Mapping[str, Summary], hosts: Iterable[str]
+) -> dict[str, dict[str, int]]:
+    """Return the free amounts of all providers of each host, by host and resource class.
+
+    :param hosts: the root providers of the hosts.
+    """
+    amounts: dict[str, dict[str, int]] = {host: {} for host in hosts}
+    for summary in summaries.values():
+        if (free := amounts.get(summary["root_provider_uuid"])) is not None:
+            for name, amount in summary["resources"].items():
+                free[name] = free.get(name, 0) + amount["capacity"] - amount["used"]
+    return amounts
 
 
 class _Ranking:
@@ -251,7 +372,6 @@ class _Ranking:
         }
 
     def text(self, *, show_all: bool) -> str:
-        """Return a line for each host."""
         lines = []
         for number, (host, row) in enumerate(zip(self._ranked, self.rows, strict=True), start=1):
             parts = ", ".join(f"{name} {part:.4f}" for name, part in host.parts.items() if part)
@@ -264,7 +384,6 @@ class _Ranking:
 
 
 def _others_text(others: Sequence[Mapping[str, str]]) -> str:
-    """Return a line for each option with which another host would be the first."""
     return "\n".join(
         wrapped(f"With [filter_scheduler] {o['option']} = {o['value']}, {o['host']} is first.")
         for o in others
@@ -279,89 +398,3 @@ def _row(host: RankedHost, score: HostScore) -> dict[str, Any]:
         "weighers": dict(host.parts),
         "margin": host.margin,
     }
-
-
-Decision = Mapping[str, Any]
-"""A document as ``docs/admin/decision-record.rst`` describes it."""
-
-
-class NoDecisions(CpuTiersError):
-    """The file with the decisions cannot be read."""
-
-
-def decisions_about(file: Path, server: str) -> list[Decision]:
-    """Return the decisions about a server, the oldest first, also those of the older file.
-
-    A line that is no decision, such as a line that is being written, is left out with a warning.
-
-    :param server: the uuid of the server.
-    :raises NoDecisions: the file cannot be read.
-    """
-    older = file.with_name(f"{file.name}.1")
-    files = [older, file] if older.exists() else [file]
-    decisions = [decision for path in files for decision in _decisions(path, server)]
-    return sorted(decisions, key=lambda decision: str(decision["time"]))
-
-
-def _decisions(file: Path, server: str) -> Iterator[Decision]:
-    unreadable = 0
-    try:
-        with file.open(encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                if server not in line:  # faster than to parse each line
-                    continue
-                try:
-                    document = json.loads(line)
-                    text_of([document])  # a document that lacks a key is no decision
-                except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-                    unreadable += 1
-                    continue
-                if server in document["servers"]:
-                    yield document
-    except OSError as error:
-        raise NoDecisions(f"the decisions cannot be read: {error}") from error
-    if unreadable:
-        LOG.warning("%s: %s lines about the server are no decisions", file, unreadable)
-
-
-def text_of(decisions: Sequence[Decision]) -> str:
-    """Return the decisions for a terminal."""
-    return "\n\n".join("\n".join(_lines(decision)) for decision in decisions)
-
-
-def _lines(decision: Decision) -> Iterator[str]:
-    yield wrapped(
-        f"{decision['time']} {decision['request_id']}: flavor {decision['flavor']},"
-        f" {decision['seconds']} s"
-    )
-    candidates = decision["candidates"]
-    yield wrapped(f"hosts with candidates: {_hosts(candidates)}", indent="  ")
-    for number, of_server in enumerate(decision["rounds"], start=1):
-        if len(decision["rounds"]) > 1:
-            yield f"  round {number}, server {of_server['server']}:"
-        yield from _of_round(of_server)
-    for server, selected in zip(decision["servers"], decision["selected"], strict=False):
-        others = ", ".join(selected["alternates"]) or "none"
-        yield wrapped(f"{server}: {selected['host']} (alternates: {others})", indent="  ")
-    if decision["fault"]:
-        yield wrapped(f"fault: {decision['fault']}", indent="  ")
-
-
-def _of_round(of_server: Mapping[str, Any]) -> Iterator[str]:
-    for said in of_server["filters"]:
-        if said["removed"]["number"]:
-            text = f"{said['filter']} left {said['left']}, removed {_hosts(said['removed'])}"
-            yield wrapped(text, indent="  ")
-    for host in of_server["weights"]:
-        parts = ", ".join(f"{name} {part:+.4g}" for name, part in host["parts"].items() if part)
-        yield wrapped(f"weight of {host['host']}: {host['weight']:.4g} ({parts})", indent="  ")
-    for claim in of_server["claims"]:
-        outcome = "granted" if claim["granted"] else "refused"
-        yield wrapped(f"claim {outcome}: {', '.join(claim['providers'])}", indent="  ")
-
-
-def _hosts(hosts: Mapping[str, Any]) -> str:
-    """Return the number and the names of hosts."""
-    more = hosts["number"] - len(hosts["names"])
-    names = ", ".join(hosts["names"]) + (f" and {more} more" if more > 0 else "")
-    return f"{hosts['number']} ({names})" if hosts["number"] else "0"

@@ -1,25 +1,27 @@
-"""``cpu-tiers flavor check``: the faults of flavors, and flavors that no host could take."""
+"""``cpu-tiers flavor check`` and ``flavor pair``: faults of flavors, and extra specs of tiers."""
 
 import logging
+import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from oslo_config import cfg
 
 from cpu_tiers import extensions
-from cpu_tiers.errors import Fault, FaultList
+from cpu_tiers.errors import Fault, FaultList, printable_lines
 from cpu_tiers.extra_specs.flavor_advice import idle_keys, misspelt_keys
 from cpu_tiers.extra_specs.numa import absent_pages
-from cpu_tiers.extra_specs.pair import pair_faults
+from cpu_tiers.extra_specs.pair import Pair, pair_faults, pair_of
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.numa import page_size_of
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.documents import Check, read_flavors
-from cpu_tiers.tools.frame.formatting import ListCommand
+from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments
 from cpu_tiers.tools.frame.server_request import (
     add_numa_argument,
     queries_of,
@@ -33,7 +35,12 @@ from cpu_tiers.tools.simulation.reasons import hosts_of, never_served
 from cpu_tiers.translators import ServerRequest, Translator
 from cpu_tiers.translators.broken_rules import request_faults
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
 LOG = logging.getLogger(__name__)
+
 
 FOUND = 3
 """The exit status if there are faults."""
@@ -91,7 +98,7 @@ class FlavorCheck(NovaConfCommand, ListCommand):
         if parsed_args.hosts:
             self.find_tiers(conf, cloud)
         with ProgressLine("reading flavors") as progress:
-            for source, flavors in _flavors(parsed_args, cloud):
+            for source, flavors in _sources(parsed_args, cloud):
                 faults = FaultList()
                 checked.append(_Checked(source, faults))
                 for number, flavor in enumerate(flavors(faults, check), start=1):
@@ -107,7 +114,7 @@ class FlavorCheck(NovaConfCommand, ListCommand):
         return ("file", "where", "given", "allowed"), rows
 
 
-def _flavors(
+def _sources(
     parsed_args: Namespace, cloud: CloudSource
 ) -> Iterator[tuple[str, Callable[[FaultList, Check], Iterable[Flavor]]]]:
     """Yield each source of flavors, with the function that reads its flavors."""
@@ -118,7 +125,6 @@ def _flavors(
 
 
 def _check_hosts(cloud: CloudSource, checked: Sequence[_Checked], progress: ProgressLine) -> None:
-    """Add the faults of flavors that no host could take."""
     queries = [query for item in checked for query in item.queries]
     named = frozenset[str]().union(*(query.named_traits() for query in queries))
     with cloud.placement() as client:
@@ -142,7 +148,6 @@ def _check_hosts(cloud: CloudSource, checked: Sequence[_Checked], progress: Prog
 def _check(
     source: str, server: ServerRequest, translators: Mapping[str, Translator], conf: cfg.ConfigOpts
 ) -> _Checked:
-    """Return the faults of a flavor, of its keys and of the query for its servers."""
     faults = FaultList()
     queries: tuple[CandidateQuery, ...] = ()
     faults.faults += _faults(server, translators)
@@ -161,3 +166,77 @@ def _faults(server: ServerRequest, translators: Mapping[str, Translator]) -> Seq
         *pair_faults(server.flavor, query_vcpu_shares=server.query_vcpu_shares),
         *misspelt_keys(server.flavor),
     ]
+
+
+class FlavorPair(NovaConfCommand, ListCommand):
+    """List the extra specs by which stock Nova gives flavors the weight and shares of their tiers.
+
+    The output is the commands of the openstack client that set the extra specs; nothing is
+    changed. Flavors without a tier, and flavors that have their pair, are left as they are.
+    """
+
+    all_help = "all flavors of the cloud: ask Nova with the credentials in [placement]"
+    formatter_namespace = "cpu_tiers.formatter.pair"
+    formatter_default = "text"
+
+    takes_snapshot = True
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_flavors_arguments(parser)
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        if not (parsed_args.flavor_file or parsed_args.flavor or parsed_args.all):
+            self._parser.error("name a file with flavors, or give --flavor or --all")
+        cloud = self.cloud_source(parsed_args, self.nova_conf())
+        faults = FaultList()
+        pairs = []
+        with ProgressLine("reading flavors"):
+            flavors = list(_flavors(parsed_args, cloud, faults))
+        for flavor in flavors:
+            with faults:
+                pair = pair_of(flavor)
+                if pair is None:
+                    LOG.info("flavor %s has no tier, and is left as it is", flavor.name)
+                elif pair.is_complete_in(flavor):
+                    LOG.info("flavor %s has its pair already", flavor.name)
+                else:
+                    pairs.append((flavor.name, pair))
+        # Nobody wants half of the commands: whoever pipes them to a shell gets all or none.
+        faults.raise_if_any()
+        parsed_args.print_text = partial(_print, pairs=pairs)
+        return ("flavor", "properties", "remove"), [
+            (
+                name,
+                FormattedValue(pair.properties, _properties),
+                FormattedValue(list(pair.remove), "\n".join),
+            )
+            for name, pair in pairs
+        ]
+
+
+def _print(console: "Console", pairs: Iterable[tuple[str, Pair]]) -> None:
+    for flavor, pair in pairs:
+        properties = [f"{key}={value}" for key, value in pair.properties.items()]
+        for verb, words in (("set", properties), ("unset", pair.remove)):
+            if words:
+                console.file.write(_command(verb, flavor, words))
+
+
+def _command(verb: str, flavor: str, properties: Iterable[str]) -> str:
+    """Return a line for a shell; a name that begins with ``-`` is no option there."""
+    options = [word for each in properties for word in ("--property", each)]
+    arguments = [*options, "--", flavor] if flavor.startswith("-") else [flavor, *options]
+    return printable_lines(shlex.join(["openstack", "flavor", verb, *arguments])) + "\n"
+
+
+def _flavors(parsed_args: Namespace, cloud: CloudSource, faults: FaultList) -> Iterable[Flavor]:
+    for path in parsed_args.flavor_file:
+        yield from read_flavors(path, faults)
+    if parsed_args.flavor:
+        yield from cloud.flavors_named(parsed_args.flavor)
+    if parsed_args.all:
+        yield from cloud.flavors(faults)
+
+
+def _properties(properties: Mapping[str, str]) -> str:
+    return "\n".join(f"{key}={value}" for key, value in properties.items())

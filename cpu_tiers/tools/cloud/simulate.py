@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from oslo_config import cfg
@@ -18,10 +19,10 @@ from cpu_tiers.extra_specs.shares import effective_shares
 from cpu_tiers.guest.tier import Tier, tier_of_amounts
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
-from cpu_tiers.tools.cloud.simulation_text import COLUMNS, row, tier_names
+from cpu_tiers.tools.cloud.simulation_text import policy_values, print_simulation, tier_names
 from cpu_tiers.tools.frame.cloud_source import read_snapshot, warn_of_left_out_flavors
 from cpu_tiers.tools.frame.documents import read_bytes, read_flavors
-from cpu_tiers.tools.frame.formatting import ListCommand
+from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
@@ -126,7 +127,6 @@ def _requests_of(table: Iterable[Arrival], demands: Mapping[str, Demand]) -> lis
 
 
 def _shares(mix: Sequence[str], flavors: Mapping[str, Flavor]) -> Mapping[str, float]:
-    """Return how often each flavor is drawn."""
     faults = FaultList()
     shares = {}
     for text in mix:
@@ -188,7 +188,7 @@ class Simulate(NovaConfCommand, ListCommand):
     """
 
     all_help = "show all flavors of which servers were refused, and all faults of a refusal"
-    formatter_namespace = "cpu_tiers.formatter.simulation"
+    formatter_namespace = "cpu_tiers.formatter.text"
     formatter_default = "text"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -251,10 +251,17 @@ class Simulate(NovaConfCommand, ListCommand):
             write_output(parsed_args.html, page.encode(), private=True)
         comparison = compare(results)
         rows = [
-            row(name, outcomes, requests.demands, comparison) for name, outcomes in results.items()
+            policy_values(name, outcomes, requests.demands, comparison)
+            for name, outcomes in results.items()
         ]
-        parsed_args.verdict = texts  # for the text
-        return COLUMNS, rows
+        parsed_args.print_text = partial(
+            print_simulation, policies=rows, verdict=texts, show_all=parsed_args.all
+        )
+        return tuple(rows[0]), [map(_cell, row.values()) for row in rows]
+
+
+def _cell(value: object) -> object:
+    return FormattedValue(value, str) if isinstance(value, Mapping) else value
 
 
 def _run(
@@ -263,7 +270,6 @@ def _run(
     policies: Sequence[Policy],
     requests: SimulatedRequests,
 ) -> Mapping[str, Sequence[Outcome]]:
-    """Return the outcomes of each policy, one for each stream of requests."""
     streams = requests.streams
     done, total = 0, len(policies) * sum(map(len, streams))
     residents = () if parsed_args.empty else tuple(snapshot.consumers.values())

@@ -1,10 +1,9 @@
 """The text of ``cpu-tiers simulate``: a verdict, and a table with a column for each policy."""
 
-from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Any, TextIO
+from typing import Any
 
 from rich import box
 from rich.cells import cell_len
@@ -14,8 +13,7 @@ from rich.text import Text
 
 from cpu_tiers.errors import printable
 from cpu_tiers.guest.tier import NO_TIER
-from cpu_tiers.tools.frame.formatting import FormattedValue, TextList
-from cpu_tiers.tools.frame.terminal import width, wrapped
+from cpu_tiers.tools.frame.terminal import wrapped
 from cpu_tiers.tools.simulation.comparison import Comparison, Spread
 from cpu_tiers.tools.simulation.run import Outcome
 from cpu_tiers.tools.simulation.scheduler import Demand
@@ -32,26 +30,18 @@ Line = tuple[str, Sequence[str]]
 """A label and the text of each policy."""
 
 
-class SimulationText(TextList):
-    """Prints the verdict, and the policies side by side.
-
-    The command leaves the verdict in its arguments.
-    """
-
-    def print_rows(
-        self, rows: Sequence[Mapping[str, Any]], stdout: TextIO, parsed_args: Namespace
-    ) -> None:
-        """Print the simulation."""
-        console = Console(file=stdout, width=width(), highlight=False, no_color=True)
-        for text in parsed_args.verdict:
-            console.print(Text(wrapped(printable(text))))
-        for block in _blocks(rows, console.width):
-            console.print()
-            console.print(_table(block, show_all=parsed_args.all))
+def print_simulation(
+    console: Console, policies: Sequence[Values], verdict: Iterable[str], *, show_all: bool
+) -> None:
+    """Print the verdict, and the policies side by side."""
+    for text in verdict:
+        console.print(Text(wrapped(printable(text))))
+    for block in _blocks(policies, console.width):
+        console.print()
+        console.print(_table(block, show_all=show_all))
 
 
 def _blocks(policies: Sequence[Values], columns: int) -> Iterator[list[Values]]:
-    """Yield the policies that fit side by side."""
     block: list[Values] = []
     free = columns - _LABEL_CELLS - 1
     for policy in policies:
@@ -81,15 +71,12 @@ def _table(policies: Sequence[Values], *, show_all: bool) -> Table:
 
 
 def _sections(policies: Sequence[Values], *, show_all: bool) -> Iterator[tuple[str, list[Line]]]:
-    """Yield the title and the lines of each section."""
     yield "", [*_servers(policies)]
     yield "Taken, by tier", _parts(policies, "tiers", _taken)
     yield "Floors kept, by tier", _parts(policies, "floors", _kept)
     if any(of["least_floor"] < 1 for policy in policies for of in policy["floors"].values()):
-        yield (
-            "Least floor, by tier",
-            _parts(policies, "floors", lambda of: f"{of['least_floor']:.2f}"),
-        )
+        least = _parts(policies, "floors", lambda of: f"{of['least_floor']:.2f}")
+        yield "Least floor, by tier", least
     flavors = [
         line for line in _parts(policies, "flavors", _taken) if set(line[1]) - {"100 %", "-"}
     ]
@@ -102,17 +89,13 @@ def _sections(policies: Sequence[Values], *, show_all: bool) -> Iterator[tuple[s
 
 
 def _servers(policies: Sequence[Values]) -> Iterator[Line]:
-    """Yield the lines about all servers and all hosts."""
     yield "servers taken", _column(policies, "taken", "mean", _number)
     yield "servers refused", _column(policies, "refused", "mean", _number)
     if any(policy["refused"]["least"] != policy["refused"]["most"] for policy in policies):
         yield "  least", _column(policies, "refused", "least", _number)
         yield "  most", _column(policies, "refused", "most", _number)
     hours = "refused_core_hours"
-    yield (
-        "core-hours refused",
-        _column(policies, hours, "mean", lambda part: f"{100 * part:.1f} %"),
-    )
+    yield "core-hours refused", _column(policies, hours, "mean", lambda p: f"{100 * p:.1f} %")
     yield "first refused request", _column(policies, "first_refused", "mean", _number)
     yield "empty hosts, over time", _column(policies, "empty_hosts", "mean", "{:,.1f}".format)
     yield "empty hosts, at the end", _column(policies, "whole_hosts", "mean", "{:,.1f}".format)
@@ -151,7 +134,6 @@ def _kept(value: Mapping[str, float]) -> str:
 
 
 def _least_taken(policies: Sequence[Values], flavor: str) -> float:
-    """Return the least part of the servers of a flavor that a policy takes."""
     values: list[Mapping[str, float]] = [policy["flavors"][flavor] for policy in policies]
     totals = [value["taken"] + value["refused"] for value in values]
     return min(v["taken"] / total for v, total in zip(values, totals, strict=True) if total)
@@ -170,35 +152,29 @@ def _part(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f} %"
 
 
-COLUMNS = (
-    *("policy", "taken", "refused", "refused_core_hours", "behind_best", "first_refused"),
-    *("empty_hosts", "whole_hosts", "tiers", "floors", "flavors", "stranded"),
-)
-
-
-def row(
+def policy_values(
     policy: str,
     outcomes: Sequence[Outcome],
     demands: Mapping[str, Demand],
     comparison: Comparison,
-) -> tuple[object, ...]:
-    """Return the row of a policy."""
+) -> Values:
+    """Return the values of a policy."""
     core_hours = [o.refused_core_hours for o in outcomes if o.refused_core_hours is not None]
     first = [o.first_refused[0] for o in outcomes if o.first_refused is not None]
-    return (
-        policy,
-        _spread([sum(outcome.taken.values()) for outcome in outcomes]),
-        _spread([sum(outcome.refused.values()) for outcome in outcomes]),
-        _spread(core_hours),
-        FormattedValue(comparison.behind[policy]._asdict(), str),
-        _spread(first),
-        _spread([outcome.empty_hosts for outcome in outcomes]),
-        _spread([outcome.whole_hosts for outcome in outcomes]),
-        _counts(outcomes, tier_names(demands)),
-        _floors(outcomes),
-        _counts(outcomes, {name: name for name in demands}),
-        _stranded(outcomes),
-    )
+    return {
+        "policy": policy,
+        "taken": _spread([sum(outcome.taken.values()) for outcome in outcomes]),
+        "refused": _spread([sum(outcome.refused.values()) for outcome in outcomes]),
+        "refused_core_hours": _spread(core_hours),
+        "behind_best": comparison.behind[policy]._asdict(),
+        "first_refused": _spread(first),
+        "empty_hosts": _spread([outcome.empty_hosts for outcome in outcomes]),
+        "whole_hosts": _spread([outcome.whole_hosts for outcome in outcomes]),
+        "tiers": _counts(outcomes, tier_names(demands)),
+        "floors": _floors(outcomes),
+        "flavors": _counts(outcomes, {name: name for name in demands}),
+        "stranded": _stranded(outcomes),
+    }
 
 
 def tier_names(demands: Mapping[str, Demand]) -> Mapping[str, str]:
@@ -206,12 +182,14 @@ def tier_names(demands: Mapping[str, Demand]) -> Mapping[str, str]:
     return {name: demand.tier or NO_TIER for name, demand in demands.items()}
 
 
-def _spread(numbers: Sequence[float]) -> FormattedValue | None:
+def _spread(numbers: Sequence[float]) -> Mapping[str, float] | None:
     """Return the mean, the least and the most; ``None`` without numbers."""
-    return FormattedValue(Spread.of(numbers)._asdict(), str) if numbers else None
+    return Spread.of(numbers)._asdict() if numbers else None
 
 
-def _counts(outcomes: Sequence[Outcome], labels: Mapping[str, str]) -> FormattedValue:
+def _counts(
+    outcomes: Sequence[Outcome], labels: Mapping[str, str]
+) -> Mapping[str, Mapping[str, float]]:
     """Return how many servers of each label were taken and refused, on average."""
     taken: Counter[str] = Counter()
     refused: Counter[str] = Counter()
@@ -220,16 +198,15 @@ def _counts(outcomes: Sequence[Outcome], labels: Mapping[str, str]) -> Formatted
             taken[label] += outcome.taken.get(name, 0)
             refused[label] += outcome.refused.get(name, 0)
     count = len(outcomes)
-    value = {
+    return {
         label: {"taken": taken[label] / count, "refused": refused[label] / count}
         for label in sorted(set(labels.values()))
     }
-    return FormattedValue(value, str)
 
 
-def _floors(outcomes: Sequence[Outcome]) -> FormattedValue:
+def _floors(outcomes: Sequence[Outcome]) -> Mapping[str, Mapping[str, float]]:
     """Return how many servers of each tier have the CPUs that they are promised, on average."""
-    value: dict[str, Any] = {}
+    value = {}
     for tier in sorted({tier for outcome in outcomes for tier in outcome.floors}):
         of_tier = [outcome.floors[tier] for outcome in outcomes if tier in outcome.floors]
         means, least = ("servers", "floor_kept", "fair_kept"), ("least_floor", "least_fair")
@@ -237,16 +214,15 @@ def _floors(outcomes: Sequence[Outcome]) -> FormattedValue:
             **{k: sum(getattr(f, k) for f in of_tier) / len(outcomes) for k in means},
             **{k: min(getattr(f, k) for f in of_tier) for k in least},
         }
-    return FormattedValue(value, str)
+    return value
 
 
-def _stranded(outcomes: Sequence[Outcome]) -> FormattedValue:
+def _stranded(outcomes: Sequence[Outcome]) -> Mapping[str, Mapping[str, float]]:
     """Return the free amounts, and the part of it that no flavor can use, on average."""
-    value: dict[str, Any] = {
+    return {
         name: {
             "free": fmean(outcome.free[name] for outcome in outcomes),
             "stranded": fmean(outcome.stranded.get(name, 0) for outcome in outcomes),
         }
         for name in sorted(outcomes[0].free)
     }
-    return FormattedValue(value, str)

@@ -29,7 +29,7 @@ from cpu_tiers.tools.cloud.upgrade_checks import (
     check_weigher,
     register,
 )
-from cpu_tiers.tools.frame.secrets import hide, masked_output
+from cpu_tiers.tools.frame.app import hide, masked_output
 from cpu_tiers.tools.frame.terminal import ProgressLine, wrapped_errors
 from cpu_tiers.tools.nova.nova_command import quiet, require_nova
 from cpu_tiers.tools.placement.inventories import HostSurvey, read_excesses, survey
@@ -197,7 +197,6 @@ class Checks(UpgradeCommands):
         return cast("Sequence[HostSurvey]", self._once("hosts", ask))
 
     def _databases(self) -> tuple[Inspection, Sequence[Inspection]]:
-        """Return the API database, and the cells v2."""
         files, folders = self._conf.config_file or [], self._conf.config_dir or []
         databases = self._once("databases", lambda: inspect(files, folders))
         return cast("tuple[Inspection, Sequence[Inspection]]", databases)
@@ -227,7 +226,8 @@ class Checks(UpgradeCommands):
                 names = {name, OTHER_SHARES} if name == VCPU_SHARES else {name}
                 return any(map(client.has_resource_class, names))
 
-            return idle_names(options, has_class, client.traits_in_use().__contains__)
+            idle = idle_names(options, has_class, client.traits_in_use().__contains__)
+        return ["\n".join(idle)] if idle else []
 
     def _pinned(self) -> Iterable[str]:
         _, cells = self._databases()

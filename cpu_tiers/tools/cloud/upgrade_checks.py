@@ -1,7 +1,7 @@
 """The checks of ``cpu-tiers-status upgrade check`` of hosts and of nova-scheduler's options.
 
 A check yields the texts of its warnings. oslo.config checks a value when the value is read, so a
-check of options raises a :exc:`cfg.Error` or a :exc:`ValueError` for a wrong value.
+check of options raises the error of oslo.config for a wrong value.
 """
 
 from collections.abc import Iterator, Sequence

@@ -119,7 +119,6 @@ class Weigh(NovaConfCommand, ListCommand):
     def _candidates(
         self, parsed_args: Namespace, conf: cfg.ConfigOpts
     ) -> tuple[ServerRequest, ServerCandidates]:
-        """Return the server, and its candidates in the file or in the cloud."""
         cloud = self.cloud_source(parsed_args, conf)
         if not parsed_args.candidates:
             self.find_tiers(conf, cloud)
@@ -136,7 +135,6 @@ class Weigh(NovaConfCommand, ListCommand):
 
 
 def _warn_of_idle_names(options: cfg.ConfigOpts.GroupAttr, answer: CandidatesAnswer) -> None:
-    """Name the configured resource classes and traits that no candidate has."""
     summaries = answer.provider_summaries.values()
     classes = {name for summary in summaries for name in summary["resources"]}
     traits = {name for summary in summaries for name in summary["traits"]}
@@ -174,7 +172,6 @@ def _lines(parts: Mapping[str, float]) -> str:
 
 
 def _traits_that_count(parts: Mapping[str, float]) -> str:
-    """Return the lines of the traits with a part above 0, and the number of the others."""
     counted = {name: part for name, part in parts.items() if part > 0}
     others = len(parts) - len(counted)
     return "\n".join(filter(None, [_lines(counted), f"others: {others}" if others else ""]))

@@ -94,12 +94,10 @@ class DemoCloud:
             self._names[provider.uuid] = name
 
     def query(self, flavor: Flavor) -> CandidateQuery:
-        """Return the Placement query for a server of the flavor."""
         query_shares = self.conf.filter_scheduler.query_placement_for_vcpu_shares
         return translate(ServerRequest(flavor=flavor, query_vcpu_shares=query_shares))
 
     def fill(self) -> Iterator[DemoServer]:
-        """Start a server of each tier in turn, until no server of any tier fits."""
         tiers = list(TIERS)
         count = dict.fromkeys(TIERS, 0)
         while tiers:
@@ -133,7 +131,6 @@ class DemoCloud:
         )
 
     def usage(self, host: str) -> dict[str, tuple[int, int]]:
-        """Return the allocated amount and the capacity of each resource class of a host."""
         provider = self._client.find_provider(host)
         assert provider is not None, "written at the start"  # noqa: S101  # narrows the type
         used = self._client.usages(provider.uuid)
@@ -158,7 +155,6 @@ class DemoReport:
         self._console = console
 
     def hosts(self, cloud: DemoCloud) -> None:
-        """Show the inventories and traits of each host."""
         self._step(1, "Three hosts report their inventories to a real Placement")
         table = _table("host", "CPUs", VCPU, VCPU_SHARES, MEMORY_MB, "also")
         for name, tree in cloud.trees.items():
@@ -178,7 +174,6 @@ class DemoReport:
         )
 
     def flavors(self, cloud: DemoCloud) -> None:
-        """Show the extra spec and the Placement query of each flavor."""
         self._step(2, "A server of each tier requests shares from Placement")
         for name, flavor in cloud.flavors.items():
             ((key, value),) = flavor.extra_specs.items()
@@ -186,7 +181,6 @@ class DemoReport:
             self._note(f"        {cloud.query(flavor).to_query_string()}")
 
     def placements(self, cloud: DemoCloud, servers: Sequence[DemoServer]) -> None:
-        """Show the chosen host of each server, and the scores of all candidates."""
         scoring = cloud.conf.filter_scheduler.resource_provider_scoring
         self._step(
             3, f"Placement returns candidates, and the weigher ({scoring}) chooses the best host"
@@ -212,7 +206,6 @@ class DemoReport:
         self._console.print(table)
 
     def guests(self, cloud: DemoCloud, servers: Iterable[DemoServer]) -> None:
-        """Show the allocated and the free resources of each host, and the CPU of each server."""
         self._step(4, "When every server wants to run, the kernel divides the CPUs by weight")
         self._console.print(_usages(cloud))
         for host in cloud.hosts:
@@ -228,7 +221,6 @@ class DemoReport:
         return bar.append(empty * (cells - len(bar)), "dim")
 
     def domain(self, cloud: DemoCloud, server: DemoServer) -> None:
-        """Show the libvirt domain of a server on a host."""
         self._step(5, f"The libvirt domain of {server.name}")
         host, options = cloud.hosts[server.host], inventory_options(cloud.conf)
         guest = Guest(
@@ -249,7 +241,6 @@ class DemoReport:
 
 
 def _usages(cloud: DemoCloud) -> Table:
-    """Return a table with the allocated and the free resources of each host."""
     usages = {host: cloud.usage(host) for host in cloud.hosts}
     classes = list(dict.fromkeys(name for usage in usages.values() for name in usage))
     table = _table("allocated, free", *classes)
@@ -263,7 +254,6 @@ def _usages(cloud: DemoCloud) -> Table:
 def _entitlements(
     cloud: DemoCloud, host: str, flavors: Mapping[str, Flavor], bar: Callable[[float, str], Text]
 ) -> Table:
-    """Return a table with the fair share of each server of a host, as a bar and a number."""
     cpus = shared_cpus(cloud.hosts[host], inventory_options(cloud.conf))
     weights = {name: domain_shares(flavor) or 0 for name, flavor in flavors.items()}
     fair = fair_cpus(

@@ -1,17 +1,23 @@
-"""Output formats that cliff lacks: structured values, CSV of a single object, texts."""
+"""Output formats that cliff lacks: structured values, CSV of a single object, texts, and tables.
 
-from abc import abstractmethod
+A table that is wider than the terminal gets narrower columns. If a column would be narrower than
+a word in it, each row becomes a list of its fields instead. If the output is no terminal, a table
+is as wide as its rows.
+"""
+
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 from cliff.columns import FormattableColumn
 from cliff.formatters.base import ListFormatter, SingleFormatter
 from cliff.formatters.commaseparated import CSVLister
+from cliff.formatters.table import TableFormatter
 from cliff.lister import Lister
 from cliff.show import ShowOne
 
 from cpu_tiers.errors import printable_lines
+from cpu_tiers.tools.frame.terminal import terminal_columns, width, width_of, wrapped_lines
 
 Row = Sequence[Any]
 Rows = Iterable[Row]
@@ -57,14 +63,15 @@ class Paragraphs(SingleFormatter):
         self, column_names: Sequence[str], data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
         """Write the paragraphs with an empty line between them."""
-        texts = map(printable_lines, filter(None, map(text_of, data)))
+        texts = map(printable_lines, filter(None, map(_text_of, data)))
         stdout.write("\n\n".join(texts) + "\n")
 
 
 class TextList(ListFormatter):
-    """A formatter that prints a list as a text of its own, whatever ``--column`` says.
+    """A formatter that prints the text of a command, whatever ``--column`` says.
 
-    :class:`ListCommand` leaves all columns and rows in the argument ``whole``.
+    The command leaves the function that prints the text to a console in the argument
+    ``print_text``.
     """
 
     def add_argument_group(self, parser: ArgumentParser) -> None:
@@ -73,25 +80,15 @@ class TextList(ListFormatter):
     def emit_list(
         self, column_names: Sequence[str], data: Rows, stdout: TextIO, parsed_args: Namespace
     ) -> None:
-        """Print the text."""
-        names, whole = parsed_args.whole
-        rows = [dict(zip(names, map(_plain, row), strict=True)) for row in whole]
-        self.print_rows(rows, stdout, parsed_args)
+        """Print the text, without colors: bars and marks tell as much."""
+        from rich.console import Console
 
-    @abstractmethod
-    def print_rows(
-        self, rows: Sequence[Mapping[str, Any]], stdout: TextIO, parsed_args: Namespace
-    ) -> None:
-        """Print the rows, each with its values by the name of the column."""
+        console = Console(file=stdout, width=width(), highlight=False, no_color=True)
+        parsed_args.print_text(console)
 
 
-def text_of(value: object) -> str:
-    """Return the text of a value for a person."""
+def _text_of(value: object) -> str:
     return value.human_readable() if isinstance(value, FormattableColumn) else str(value)
-
-
-def _plain(value: object) -> Any:
-    return value.machine_readable() if isinstance(value, FormattableColumn) else value
 
 
 class ShowCommand(ShowOne):
@@ -111,10 +108,112 @@ class ListCommand(Lister):
     formatter_namespace = "cpu_tiers.formatter.list"
     formatter_default = "table"
 
-    def produce_output(
-        self, parsed_args: Namespace, column_names: Sequence[str], data: Rows
-    ) -> int:
-        """Print the rows; a :class:`TextList` prints them whatever ``--column`` says."""
-        parsed_args.whole = column_names, list(data)
-        status: int = super().produce_output(parsed_args, *parsed_args.whole)
-        return status
+
+_BORDERS = 3
+"""The characters between two columns: a space, a line and a space."""
+
+_LEAST_VALUE = 20
+"""With less room for a value beside its name, the name stands in a line of its own."""
+
+
+class FittingTable(TableFormatter):
+    """The formatter ``table``: as that of cliff, and never wider than the terminal."""
+
+    def emit_list(
+        self, column_names: Sequence[str], data: Rows, stdout: TextIO, parsed_args: Namespace
+    ) -> None:
+        """Write a table, or the fields of each row."""
+        rows = [[_shown(value) for value in row] for row in data]
+        limit = _limit(stdout, parsed_args)
+        fitting = _fitting(column_names, rows, limit)
+        if fitting is None:
+            fields = [_fields(column_names, row, limit or 0) for row in rows]
+            stdout.write("\n\n".join(fields) + "\n")
+            return
+        super().emit_list(column_names, fitting, stdout, _unlimited(parsed_args))
+
+    def emit_one(
+        self, column_names: Sequence[str], data: Row, stdout: TextIO, parsed_args: Namespace
+    ) -> None:
+        """Write a table of two columns, or the fields."""
+        values: Row = [str(_shown(value)) for value in data]
+        limit = _limit(stdout, parsed_args)
+        fitting = _fitting(("Field", "Value"), list(zip(column_names, values, strict=True)), limit)
+        if fitting is None:
+            stdout.write(_fields(column_names, values, limit or 0) + "\n")
+            return
+        names, values = zip(*fitting, strict=True)
+        super().emit_one(names, values, stdout, _unlimited(parsed_args))
+
+
+def _limit(stdout: TextIO, parsed_args: Namespace) -> int | None:
+    return int(parsed_args.max_width) or terminal_columns(stdout)
+
+
+def _unlimited(parsed_args: Namespace) -> Namespace:
+    return Namespace(**{**vars(parsed_args), "max_width": 0, "fit_width": False})
+
+
+def _shown(value: Any) -> Any:
+    """Return a value as a table shows it; numbers stay numbers, which stand on the right."""
+    return value if isinstance(value, int | float) else printable_lines(_text_of(value))
+
+
+def _fitting(names: Sequence[str], rows: Sequence[Row], limit: int | None) -> Sequence[Row] | None:
+    """Return the rows with values that are wrapped to the width of their columns.
+
+    :returns: ``None`` if a word would be broken.
+    """
+    columns = [[name, *map(str, values)] for name, *values in zip(names, *rows, strict=True)]
+    natural = [
+        max(width_of(line) for text in column for line in text.split("\n")) for column in columns
+    ]
+    if limit is None or sum(natural) + _BORDERS * len(names) + 1 <= limit:
+        return rows
+    least = [
+        max(width_of(word) for text in column for word in text.split() or [""])
+        for column in columns
+    ]
+    least = [max(width, width_of(name)) for width, name in zip(least, names, strict=True)]
+    spare = limit - sum(least) - _BORDERS * len(names) - 1
+    if spare < 0:
+        return None
+    # Each column gets a share of the spare width; the columns that need the least get it first.
+    widths = list(least)
+    waiting = sorted(range(len(least)), key=lambda number: natural[number] - least[number])
+    for place, number in enumerate(waiting):
+        share = min(natural[number] - least[number], spare // (len(waiting) - place))
+        widths[number] += share
+        spare -= share
+    return [
+        [
+            "\n".join(_wrapped(value, width)) if isinstance(value, str) else value
+            for value, width in zip(row, widths, strict=True)
+        ]
+        for row in rows
+    ]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return [part for line in text.split("\n") for part in wrapped_lines(line, width)]
+
+
+def _fields(names: Sequence[str], values: Row, limit: int) -> str:
+    """Return a line for each field of a row, the values below each other."""
+    indent = max(map(width_of, names), default=0) + 2
+    if limit - indent < _LEAST_VALUE:
+        indent = 2
+    return "\n".join(
+        line
+        for name, value in zip(names, values, strict=True)
+        for line in _field(name, str(value), indent, limit)
+    )
+
+
+def _field(name: str, value: str, indent: int, limit: int) -> Iterator[str]:
+    lines = _wrapped(value, limit - indent)
+    if width_of(name) + 2 > indent:
+        yield name
+    else:
+        yield f"{name:<{indent}}{lines.pop(0)}".rstrip()
+    yield from (f"{'':{indent}}{line}".rstrip() for line in lines)

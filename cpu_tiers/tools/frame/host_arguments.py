@@ -2,10 +2,11 @@
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from types import MappingProxyType
 
 from oslo_config import cfg
 
@@ -131,11 +132,26 @@ def read_occupancy(parsed_args: Namespace, conf: cfg.ConfigOpts) -> Occupancy:
     with faults:
         domains = _domains(parsed_args)
     faults.raise_if_any()
+    return occupancy_of(host, options, domains, parsed_args.default_weight, services)
+
+
+def occupancy_of(
+    host: Host,
+    options: InventoryOptions,
+    domains: Iterable[Domain],
+    default_weight: int,
+    services: Mapping[str, Contender] = MappingProxyType({}),
+) -> Occupancy:
+    """Return a host with its guests and the services beside them.
+
+    :param domains: the guests, each with the weight of its cgroup.
+    :param default_weight: the weight that the kernel gives a new cgroup.
+    """
     return Occupancy(
-        domains=domains,
+        domains=tuple(domains),
         cpus=host.topology.cpus,
         shared_cpus=shared_cpus(host, options),
-        default_weight=parsed_args.default_weight,
+        default_weight=default_weight,
         services=services,
         inventories=host_inventories(host, options),
         emulator_overhead=Fraction(options.emulator_overhead_percent, 100),

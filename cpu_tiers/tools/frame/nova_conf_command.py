@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from cliff.command import Command
 
 from cpu_tiers.errors import CpuTiersError, InvalidInput
-from cpu_tiers.tools.frame.secrets import hide
+from cpu_tiers.tools.frame.app import hide, run_until_sigterm
 from cpu_tiers.tools.frame.terminal import HINT, fit_help
 
 if TYPE_CHECKING:
@@ -136,8 +136,6 @@ class NovaConfCommand(Command):
         :raises LibraryMissing: an extra of cpu-tiers has to be installed.
         :raises ShortenedRefusal: the input has more faults than the error shows.
         """
-        from cpu_tiers.tools.frame.app import run_until_sigterm
-
         self._given = parsed_args
         with ExitStack() as self._opened:
             # cpu-tiers has done so before it has found the command.
@@ -298,7 +296,6 @@ class NovaConfCommand(Command):
 
     @property
     def _client_manager(self) -> Any:
-        """Return the client manager of the openstack client; ``None`` in ``cpu-tiers``."""
         return getattr(self.app, "client_manager", None)
 
     @property

@@ -30,8 +30,7 @@ from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.host.audit_evidence import gather
 from cpu_tiers.tools.host.checks import audit
 from cpu_tiers.tools.host.checks.delivery import deliveries
-from cpu_tiers.tools.host.checks.evidence import Evidence
-from cpu_tiers.tools.host.checks.finding import Finding, Kind
+from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
 from cpu_tiers.tools.host.host import add_picture_arguments, draw
 
 LOG = logging.getLogger(__name__)

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from typing import NamedTuple
 
 from oslo_config import cfg
@@ -14,18 +13,16 @@ from cpu_tiers.errors import CpuTiersError, Fault, InvalidInput, printable
 from cpu_tiers.extra_specs.shares import LEAST_GUEST_WEIGHT
 from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.inventory import Host
-from cpu_tiers.inventory.cpus import check_cpu_sets, pinned_cpus, shared_cpus
+from cpu_tiers.inventory.cpus import check_cpu_sets, pinned_cpus
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities, read_domains, read_hostname
 from cpu_tiers.libvirt.domain import parse_domain
 from cpu_tiers.model.domain import DEFAULT_WEIGHT, Domain, HostCgroups, HostLoad
 from cpu_tiers.model.providers import HostShares
 from cpu_tiers.placement.errors import PlacementMisconfigured
-from cpu_tiers.tools.cgroup.host import read_host
-from cpu_tiers.tools.cgroup.measurement import Measurement, measure
-from cpu_tiers.tools.frame.host_arguments import host_inventories
-from cpu_tiers.tools.host.checks.evidence import Evidence, due_weight
-from cpu_tiers.tools.host.checks.finding import Finding, Kind
+from cpu_tiers.tools.cgroup.host import Measurement, measure, read_host
+from cpu_tiers.tools.frame.host_arguments import occupancy_of
+from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind, due_weight
 from cpu_tiers.tools.placement.inventories import read_shares
 from cpu_tiers.tools.placement.session import connect
 
@@ -84,19 +81,12 @@ def promised_occupancy(
     :param default_weight: the weight that the kernel gives a new cgroup.
     :raises InvalidInput: nova.conf does not fit the host, or a guest does not.
     """
-    options, untiered = inventory_options(conf), untiered_weight(conf)
-    return Occupancy(
-        domains=tuple(
-            replace(domain, weight=due_weight(domain, untiered) or default_weight)
-            for domain in domains
-        ),
-        cpus=host.topology.cpus,
-        shared_cpus=shared_cpus(host, options),
-        default_weight=default_weight,
-        services={},
-        inventories=host_inventories(host, options),
-        emulator_overhead=Fraction(options.emulator_overhead_percent, 100),
+    untiered = untiered_weight(conf)
+    weighted = (
+        replace(domain, weight=due_weight(domain, untiered) or default_weight)
+        for domain in domains
     )
+    return occupancy_of(host, inventory_options(conf), weighted, default_weight)
 
 
 def untiered_weight(conf: cfg.ConfigOpts) -> int | None:
@@ -180,7 +170,6 @@ def _allocated(
 def _measure(
     interval: float, cgroups: HostCgroups | None, unread: list[Finding]
 ) -> Measurement | None:
-    """Return what ran in the interval, or ``None`` if nothing was measured."""
     if not interval or cgroups is None or not cgroups.guests:
         return None
     with _errors_as_findings(unread, "CPU time"):

@@ -84,7 +84,6 @@ def _pinning(server: ServerRequest, guest: GuestTopology, host: ComputeHost) -> 
 
 
 def _compute_host(topology: HostTopology, options: InventoryOptions) -> ComputeHost:
-    """Return the host as nova-compute sees it, without guests."""
     check_cpu_sets(Host(name="this host", topology=topology), options)
     return ComputeHost.of(
         topology,

@@ -68,11 +68,9 @@ class MetricsServer:
 
     @property
     def address(self) -> Address:
-        """The address with the port that is in use."""
         return Address(*self._listener.getsockname()[:2])
 
     async def serve(self, end: asyncio.Event) -> None:
-        """Answer requests until an event is set."""
         server = await asyncio.start_server(
             self._serve_client, sock=self._listener, limit=_MOST_REQUEST_BYTES, backlog=_BACKLOG
         )

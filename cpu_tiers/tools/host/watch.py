@@ -81,7 +81,6 @@ class HostWatch(NovaConfCommand):
 
 
 def _watch(host: WatchedHost, interval: float) -> None:
-    """Read the guests once in each interval, until the command is interrupted."""
     start, readings = time.monotonic(), 1
     try:
         while True:
@@ -137,7 +136,6 @@ class WatchCollector:
         self._reading = reading
 
     def collect(self) -> Iterator["Metric"]:
-        """Yield the metrics of the machine, of each guest and of each tier."""
         reading = self._reading()
         yield from _of_machine(reading)
         yield from _of_guests(reading.guests)

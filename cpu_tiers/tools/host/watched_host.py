@@ -242,7 +242,6 @@ class WatchedHost:
         return stalls  # noqa: RET504  # noted() suppresses errors
 
     def _admit(self, uuids: frozenset[str]) -> None:
-        """Watch the guests among the domains that libvirt describes."""
         now = self._clock()
         if uuids != self._asked:
             self._ask_at, self._pause = now, _FIRST_PAUSE
@@ -288,7 +287,6 @@ class WatchedHost:
             )
 
     def _entitle(self) -> None:
-        """Compute what the guests are entitled to, which changes with the set of guests."""
         domains = [guest.domain for guest in self._guests.values()]
         tiers = tier_names(domains, self._tiers)
         default = DEFAULT_WEIGHT[self._hierarchy.version]

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from cpu_tiers.errors import CpuTiersError
+from cpu_tiers.tools.frame.app import hide
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.secrets import hide
 from cpu_tiers.tools.placement.client import PlacementClient
 
 if TYPE_CHECKING:

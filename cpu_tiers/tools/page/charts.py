@@ -74,7 +74,6 @@ def _rows(dataset: str, name: str, order: list[str] | None, label_limit: int = 2
 
 
 def _layers(*charts: alt.Chart) -> alt.TopLevelMixin:
-    """Return charts one over the other, as wide as their place on the page."""
     return alt.layer(*charts).properties(width="container")
 
 

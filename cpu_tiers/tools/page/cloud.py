@@ -75,7 +75,6 @@ def cloud_page(
 
 
 def _datasets(data: CloudData) -> dict[str, Sequence[Row]]:
-    """Return the datasets of the charts and tables by name."""
     return {
         "cells": list(data.cells()),
         "sold": list(data.sold()),
@@ -135,7 +134,6 @@ def _groups(
 
 
 def _left(data: CloudData, sums: Mapping[str, ClassSum]) -> list[str]:
-    """Return what is left of each resource class, in percent."""
     return [percent(sums[name].left) if name in sums else "" for name in data.classes]
 
 

@@ -22,13 +22,12 @@ from cpu_tiers.tools.simulation.sold import (
 
 
 class AuditFinding(NamedTuple):
-    """A finding of ``host audit``, perhaps fixed by ``host audit --fix``."""
+    """A finding of ``host audit`` that ``host audit --fix`` has not fixed."""
 
     kind: str
     where: str
     found: str
     do: str
-    fixed: bool
 
 
 class GuestFigures(NamedTuple):
@@ -206,12 +205,11 @@ class CloudData:
             }
 
     def findings(self) -> Iterator[Mapping[str, str]]:
-        """Yield the findings that are not fixed."""
+        """Yield the open findings."""
         for report in sorted(self._reports, key=lambda report: report.host):
-            place = {"choice": self.keys[report.host], "host": report.host}
-            for kind, where, found, do, fixed in report.findings:
-                if not fixed:
-                    yield {**place, "kind": kind, "where": where, "found": found, "do": do}
+            for finding in report.findings:
+                place = {"choice": self.keys[report.host], "host": report.host}
+                yield {**place, **finding._asdict()}
 
     def floors(self) -> Iterator[Mapping[str, str | float | None]]:
         """Yield the promises of measured guests, and the part that they did not get."""

@@ -185,7 +185,6 @@ def _compressed(value: object) -> str:
 
 
 def _printable(value: object) -> object:
-    """Return a value of JSON whose texts have no control characters."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Mapping):
@@ -196,7 +195,6 @@ def _printable(value: object) -> object:
 
 
 def _shown(value: object) -> object:
-    """Return what a template shows of a value."""
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, int):

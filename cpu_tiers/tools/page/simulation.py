@@ -61,7 +61,6 @@ def simulation_page(
 def _sections_of_parts(
     policies: list[str], datasets: Mapping[str, Sequence[Row]]
 ) -> Iterator[PageSection]:
-    """Yield the sections with bars."""
     refused = [
         _bars(policies, name, f"Refused servers of each {name.removesuffix('s')}", datasets[name])
         for name in ("tiers", "flavors")
@@ -185,7 +184,6 @@ def _bars(policies: list[str], name: str, title: str, rows: Sequence[Row]) -> Pa
 
 
 def _greatest_first(rows: Iterable[Row]) -> list[str]:
-    """Return the labels by the sum of their parts."""
     sums = defaultdict[str, float](float)
     for row in rows:
         sums[str(row["label"])] += float(row["part"] or 0)

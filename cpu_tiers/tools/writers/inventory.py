@@ -31,7 +31,7 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.inventories import excesses_of
 from cpu_tiers.tools.placement.sync import sync
 from cpu_tiers.tools.writers.provider_yaml import NAME as PROVIDER_YAML
-from cpu_tiers.tools.writers.provider_yaml import warn_of_options
+from cpu_tiers.tools.writers.provider_yaml import provider_yaml, warn_of_options
 
 LOG = logging.getLogger(__name__)
 
@@ -73,7 +73,8 @@ class InventoryShow(_InventoryCommand):
         conf = self.nova_conf()
         columns = ("name", "parent", "inventories", "traits")
         if parsed_args.formatter == PROVIDER_YAML:
-            parsed_args.tree, parsed_args.options = _shares_only(parsed_args, conf)
+            text = provider_yaml(*_shares_only(parsed_args, conf))
+            parsed_args.print_text = lambda console: console.file.write(text)
             return columns, []
         tree = self.tree(parsed_args, conf)
         return columns, [provider_row(provider) for provider in tree.providers]

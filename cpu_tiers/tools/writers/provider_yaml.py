@@ -5,15 +5,11 @@ Source: Nova, "Managing Resource Providers Using Config Files", ``nova.compute.p
 
 import json
 import logging
-from argparse import Namespace
-from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import InventoryOptions
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
 from cpu_tiers.model.names import CUSTOM_SHARES, VCPU, VCPU_SHARES
-from cpu_tiers.tools.frame.formatting import TextList
 
 LOG = logging.getLogger(__name__)
 
@@ -53,18 +49,6 @@ _SHARES = """\
             # The ratio of VCPU: [DEFAULT] {ratio}.
             allocation_ratio: {shares.allocation_ratio!r}
 """
-
-
-class ProviderYaml(TextList):
-    """Prints the shares of a provider tree as a file for Nova.
-
-    The command leaves the tree and its options in its arguments.
-    """
-
-    def print_rows(
-        self, rows: Sequence[Mapping[str, Any]], stdout: TextIO, parsed_args: Namespace
-    ) -> None:
-        stdout.write(provider_yaml(parsed_args.tree, parsed_args.options))
 
 
 def provider_yaml(tree: ProviderTree, options: InventoryOptions) -> str:

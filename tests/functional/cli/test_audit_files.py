@@ -34,10 +34,10 @@ def test_findings(tmp_path: Path) -> None:
     path.write_text(json.dumps([FINDING, {**FINDING, "fixed": True}]))
     report = read_audit_file(str(path))
     assert report.host == "compute-1.example.org"
-    first = AuditFinding(
-        kind="weight", where="guest web", found="100 instead of 400", do="fix it", fixed=False
+    # A fixed finding is left out.
+    assert report.findings == (
+        AuditFinding(kind="weight", where="guest web", found="100 instead of 400", do="fix it"),
     )
-    assert report.findings == (first, first._replace(fixed=True))
 
 
 def test_metrics(tmp_path: Path) -> None:

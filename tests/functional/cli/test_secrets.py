@@ -15,7 +15,7 @@ import pytest
 from oslo_config import cfg
 
 from cpu_tiers.conf.read import read_config
-from cpu_tiers.tools.frame.secrets import MASK, hide, masked, masked_output
+from cpu_tiers.tools.frame.app import MASK, hide, masked, masked_output
 
 PASSWORD = 'Pa"ss<w>ö%rd'
 FORMS = (PASSWORD, json.dumps(PASSWORD)[1:-1], html.escape(PASSWORD), quote(PASSWORD))

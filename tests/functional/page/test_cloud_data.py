@@ -5,7 +5,7 @@ import pytest
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.page import cloud_data
 from cpu_tiers.tools.page.cloud import cloud_page
-from cpu_tiers.tools.page.cloud_data import LEAST, AuditedHost, AuditFinding, CloudData
+from cpu_tiers.tools.page.cloud_data import LEAST, CloudData
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.sold import sold_cloud
 from cpu_tiers.translators.server_queries import DISABLED_TRAIT
@@ -102,9 +102,8 @@ def test_the_names_of_servers() -> None:
     assert labels(server_1="", other="x") == ["no tier, server-1", "gold, server-2"]
 
 
-def test_a_finding_that_is_fixed_is_left_out() -> None:
-    finding = AuditFinding(kind="weight", where="w", found="f", do="d", fixed=True)
-    reports = [AuditedHost(host="a", findings=(finding,)), report_of("a")]
+def test_the_report_of_a_host() -> None:
+    reports = [report_of("a")]
     (row,) = CloudData(cloud_of(["a"]), [], reports).findings()
     assert (row["choice"], row["where"]) == ("host-1", "guest web")
     (floor,) = CloudData(cloud_of(["a"]), [], reports).floors()

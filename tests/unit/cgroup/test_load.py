@@ -8,7 +8,7 @@ import pytest
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import BusyProcess
 from cpu_tiers.tools.cgroup.files import Files
-from cpu_tiers.tools.cgroup.measurement import load_between, read_load
+from cpu_tiers.tools.cgroup.host import load_between, read_load
 from tests.unit.cgroup.layouts import Layout, stat_line
 
 HZ = os.sysconf("SC_CLK_TCK")

@@ -6,8 +6,7 @@ import pytest
 
 from cpu_tiers.model.domain import CpuTime
 from cpu_tiers.tools.cgroup.files import Files
-from cpu_tiers.tools.cgroup.host import read_host
-from cpu_tiers.tools.cgroup.measurement import measure
+from cpu_tiers.tools.cgroup.host import measure, read_host
 from tests.unit.cgroup.layouts import Layout, guest, stat_line
 
 RUNS, STOPS = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
@@ -26,7 +25,7 @@ def test_a_stopped_guest_is_left_out_alone(
             layout.write(f"proc/{thread}/schedstat", text)
 
     schedstat("1000000000 0 1")
-    sleep = "cpu_tiers.tools.cgroup.measurement.time.sleep"
+    sleep = "cpu_tiers.tools.cgroup.host.time.sleep"
     monkeypatch.setattr(sleep, lambda _: schedstat("1500000000 2000000000 9"))
     files = Files(tmp_path)
     cgroups = read_host([guest(RUNS), guest(STOPS)], files)

@@ -13,7 +13,7 @@ from cpu_tiers.model.domain import HostCgroups
 from cpu_tiers.placement.errors import PlacementMisconfigured, PlacementUnavailable
 from cpu_tiers.tools.host import audit_evidence
 from cpu_tiers.tools.host.audit_evidence import GatheredEvidence, gather
-from cpu_tiers.tools.host.checks.finding import Kind
+from cpu_tiers.tools.host.checks.evidence import Kind
 
 CAPABILITIES = (
     b"<capabilities><host><cpu><arch>x86_64</arch></cpu><topology><cells num='1'><cell id='0'>"

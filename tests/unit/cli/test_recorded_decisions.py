@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.tools.cloud.explain import NoDecisions, decisions_about, text_of
+from cpu_tiers.tools.cloud.decisions import NoDecisions, decisions_about, text_of
 
 SERVER, OTHER = "5c1f0ad4-0000-4000-8000-000000000001", "5c1f0ad4-0000-4000-8000-000000000002"
 

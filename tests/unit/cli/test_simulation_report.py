@@ -1,10 +1,9 @@
 """The row of a policy: means of several seeds."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from cliff.columns import FormattableColumn
-
-from cpu_tiers.tools.cloud.simulation_text import COLUMNS, row
+from cpu_tiers.tools.cloud.simulation_text import policy_values
 from cpu_tiers.tools.simulation.comparison import compare
 from cpu_tiers.tools.simulation.entitlements import TierFloors
 from cpu_tiers.tools.simulation.run import Outcome
@@ -36,13 +35,9 @@ DEMANDS = {
 }
 
 
-def values_of(*outcomes: Outcome) -> dict[str, Any]:
+def values_of(*outcomes: Outcome) -> Mapping[str, Any]:
     """Return the values of the policy nova, as JSON has them."""
-    cells = row("nova", outcomes, DEMANDS, compare({"nova": outcomes}))
-    return {
-        column: cell.machine_readable() if isinstance(cell, FormattableColumn) else cell
-        for column, cell in zip(COLUMNS, cells, strict=True)
-    }
+    return policy_values("nova", outcomes, DEMANDS, compare({"nova": outcomes}))
 
 
 def test_the_values_of_a_row() -> None:

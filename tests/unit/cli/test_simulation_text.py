@@ -3,12 +3,14 @@
 import io
 from argparse import Namespace
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
-from cpu_tiers.tools.cloud.simulation_text import COLUMNS, SimulationText
+from cpu_tiers.tools.cloud.simulation_text import print_simulation
+from cpu_tiers.tools.frame.formatting import TextList
 
 
 def spread(mean: float, least: float | None = None, most: float | None = None) -> dict[str, float]:
@@ -44,9 +46,11 @@ def text_of(
 ) -> str:
     monkeypatch.setenv("COLUMNS", str(width))
     stream = io.StringIO()
-    whole = COLUMNS, [[each[name] for name in COLUMNS] for each in policies]
-    arguments = Namespace(verdict=["A verdict of many words. " * 5], whole=whole, all=show_all)
-    SimulationText().emit_list((), (), stream, arguments)
+    verdict = ["A verdict of many words. " * 5]
+    arguments = Namespace(
+        print_text=partial(print_simulation, policies=policies, verdict=verdict, show_all=show_all)
+    )
+    TextList().emit_list((), (), stream, arguments)
     text = stream.getvalue()
     assert max(map(cell_len, text.splitlines())) <= width
     return text

@@ -5,8 +5,7 @@ from argparse import Namespace
 
 import pytest
 
-from cpu_tiers.tools.frame.formatting import FormattedValue
-from cpu_tiers.tools.frame.tables import FittingTable
+from cpu_tiers.tools.frame.formatting import FittingTable, FormattedValue
 
 NAMES = ("host", "more", "why")
 ROWS = (

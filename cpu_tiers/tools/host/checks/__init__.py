@@ -5,20 +5,15 @@ Pure: ``cpu-tiers host audit`` collects the evidence and prints the findings.
 
 from cpu_tiers.tools.host.checks.conditions import check_conditions, check_overlaps, check_placing
 from cpu_tiers.tools.host.checks.delivery import check_delivery, check_load
-from cpu_tiers.tools.host.checks.evidence import Evidence
-from cpu_tiers.tools.host.checks.finding import Finding
+from cpu_tiers.tools.host.checks.evidence import Evidence, Finding
 from cpu_tiers.tools.host.checks.weights import check_claims, check_controls, check_weights
+
+_CHECKS = (
+    *(check_weights, check_claims, check_delivery, check_conditions),
+    *(check_overlaps, check_placing, check_controls, check_load),
+)
 
 
 def audit(evidence: Evidence) -> list[Finding]:
     """Return every deviation from the promises, in the order of the checks."""
-    return [
-        *check_weights(evidence),
-        *check_claims(evidence),
-        *check_delivery(evidence),
-        *check_conditions(evidence),
-        *check_overlaps(evidence),
-        *check_placing(evidence),
-        *check_controls(evidence),
-        *check_load(evidence),
-    ]
+    return [finding for check in _CHECKS for finding in check(evidence)]

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import DEFAULT_WEIGHT, Domain, GuestCgroup, HostCgroups
-from cpu_tiers.tools.host.checks.evidence import Evidence
-from cpu_tiers.tools.host.checks.finding import Finding, Kind
+from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
 
 # The numbers of the policies are those of sched(7), include/uapi/linux/sched.h in the kernel.
 _BY_WEIGHT = (0, 3)
@@ -56,7 +55,6 @@ def _users(host: Occupancy) -> dict[int, set[str]]:
 
 
 def _shared_cpus(evidence: Evidence, users: dict[int, set[str]]) -> Iterator[Finding]:
-    """Yield guests with a dedicated CPU that the vCPUs of another guest may use as well."""
     for domain in evidence.host.domains:
         pinned = {cpus for cpus in domain.vcpu_sets if cpus and evidence.is_dedicated(cpus)}
         dedicated = CpuSet(cpu for cpus in pinned for cpu in cpus)
@@ -103,7 +101,6 @@ def _outweighed(cgroups: HostCgroups) -> Iterator[Finding]:
 def _policy(
     domain: Domain, thread: str, policy: int, users: dict[int, set[str]]
 ) -> Iterator[Finding]:
-    """Yield a finding if the scheduling policy of this thread ignores weights."""
     name = (REAL_TIME | _OTHERS).get(policy, f"policy {policy}")
     text = f"thread {thread!r} is {name}"
     if policy not in (*_BY_WEIGHT, *REAL_TIME):
@@ -143,7 +140,6 @@ def check_placing(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _outside(evidence: Evidence, domain: Domain) -> Iterator[str]:
-    """Yield vCPUs that are neither dedicated nor on shared CPUs alone, by nova.conf."""
     host = evidence.host
     for number, cpus in enumerate(domain.vcpu_sets):
         actual = CpuSet(host.present(cpus))
@@ -153,7 +149,6 @@ def _outside(evidence: Evidence, domain: Domain) -> Iterator[str]:
 
 
 def _changed(evidence: Evidence, domain: Domain, cgroup: GuestCgroup) -> Iterator[str]:
-    """Yield vCPUs with a CPU set that differs from the XML."""
     # The numbers differ if a vCPU was plugged in after the XML was read.
     if len(cgroup.vcpus) != len(domain.vcpu_sets):
         return

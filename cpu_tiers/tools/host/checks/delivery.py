@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import BusyProcess, CpuTime, Domain
 from cpu_tiers.tools.host.checks.conditions import REAL_TIME
-from cpu_tiers.tools.host.checks.evidence import Evidence
-from cpu_tiers.tools.host.checks.finding import Finding, Kind
+from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
 
 TOLERANCE = 0.1
 """The part of the owed time that may be missing: the kernel balances CPUs step by step."""
@@ -130,7 +129,6 @@ def check_load(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _culprits(others: Iterable[BusyProcess], cpus: CpuSet) -> Iterator[Finding]:
-    """Yield the busiest processes with access to the given CPUs."""
     for process in [one for one in others if one.cpus & cpus][:_MOST]:
         text = (
             f"process {process.name!r} in cgroup {process.cgroup} used {process.used:.2f} CPUs,"
@@ -176,7 +174,6 @@ def _real_time(others: Iterable[BusyProcess], cpus: CpuSet) -> Iterator[Finding]
 
 
 def _overheads(evidence: Evidence, guests: dict[str, Domain]) -> Iterator[Finding]:
-    """Yield the guests whose QEMU used much CPU time in threads that are no vCPUs."""
     for process in evidence.load.busy:
         domain = guests.get(process.pid)
         spent = evidence.spent.get(domain.uuid or "") if domain else None

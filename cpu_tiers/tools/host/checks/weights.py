@@ -11,8 +11,7 @@ from cpu_tiers.guest.tier import has_novas_old_default, requested_amounts, share
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import DEFAULT_WEIGHT, WEIGHTS, Domain, GuestCgroup, HostCgroups
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.tools.host.checks.evidence import Evidence, due_weight, right_weights
-from cpu_tiers.tools.host.checks.finding import Finding, Kind
+from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind, due_weight, right_weights
 
 _QUOTA = {"vcpu": "quota", "emulator": "emulator_quota", "iothread": "iothread_quota"}
 """The element of the XML that limits a cgroup in the cgroup of a guest, by its name."""
@@ -78,7 +77,6 @@ def _in_kernel(
 def _unusable(
     domain: Domain, due: int | None, host: HostCgroups, cgroup: GuestCgroup
 ) -> Iterator[Finding]:
-    """Yield a cgroup without a weight, and a due weight that the kernel cannot have."""
     if cgroup.weight is None:
         yield Finding.of_guest(Kind.NO_WEIGHT, domain, "it has no cgroup with a weight of its own")
     allowed = WEIGHTS[host.version]

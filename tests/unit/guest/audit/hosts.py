@@ -17,8 +17,7 @@ from cpu_tiers.model.domain import (
 )
 from cpu_tiers.model.providers import HostShares
 from cpu_tiers.tools.host.checks import audit
-from cpu_tiers.tools.host.checks.evidence import Evidence, due_weight
-from cpu_tiers.tools.host.checks.finding import Finding
+from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, due_weight
 
 SHARED, DEDICATED = CpuSet({0, 1}), CpuSet({2, 3})
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from cpu_tiers.tools.host.checks.finding import Kind
+from cpu_tiers.tools.host.checks.evidence import Kind
 
 PAGE = Path(__file__).parents[4] / "docs" / "admin" / "audit.rst"
 

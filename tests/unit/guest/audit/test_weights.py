@@ -4,7 +4,7 @@ import pytest
 
 from cpu_tiers.model.domain import DEFAULT_WEIGHT, Domain, HostCgroups, Version
 from cpu_tiers.tools.host.checks import audit
-from cpu_tiers.tools.host.checks.finding import Kind
+from cpu_tiers.tools.host.checks.evidence import Kind
 from tests.unit.guest.audit.hosts import SHARED, cgroups, evidence, guest, only, summary
 
 GOLD = guest("gold", 100, multiplier="100")

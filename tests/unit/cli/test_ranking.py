@@ -2,7 +2,7 @@
 
 import pytest
 
-from cpu_tiers.weights.ranking import (
+from cpu_tiers.tools.cloud.explain import (
     OURS,
     OtherWinner,
     free_amounts,
