@@ -66,7 +66,7 @@ class Capacity(NovaConfCommand, ListCommand):
         else:
             tiers = smallest_flavors(cloud)
             flavors = [flavor for _, flavor in tiers]
-        server = server_of(parsed_args, conf, cloud.services)
+        server = server_of(parsed_args, conf, cloud)
         aggregates = aggregate_uuids(parsed_args.aggregate, cloud.services)
         faults = FaultList()
         queries = []

@@ -115,15 +115,8 @@ _Given = tuple[Sequence[Tier], Sequence[AuditedHost], CloudSource]
 """The tiers, the audits of hosts and the cloud of the arguments."""
 
 
-def read_host_groups(cloud: CloudSource, kind: str) -> HostGroups:
-    """Return the providers of each group.
-
-    It takes a request to Nova, and a request to Placement for each aggregate.
-
-    :raises InvalidInput: zones are wanted of a snapshot, which has none.
-    :raises ComputeApiUnavailable: Nova does not answer, or the user is no administrator.
-    :raises PlacementError: Placement does not answer, or refuses.
-    """
+def _read_host_groups(cloud: CloudSource, kind: str) -> HostGroups:
+    """Return the providers of each group, after a request to Placement for each aggregate."""
     groups = defaultdict[str, set[str]](set)
     if cloud.snapshot is not None:
         if kind == ZONE:
@@ -145,7 +138,7 @@ def read_host_groups(cloud: CloudSource, kind: str) -> HostGroups:
     return {name: frozenset(hosts) for name, hosts in groups.items()}
 
 
-def groups_of(hosts: Iterable[str], groups: HostGroups, kind: str) -> HostGroups:
+def _groups_of(hosts: Iterable[str], groups: HostGroups, kind: str) -> HostGroups:
     """Return the hosts of each group, sorted by name; the hosts of no group come last."""
     names = frozenset(hosts)
     of_hosts = {name: names & groups[name] for name in sorted(groups)}
@@ -226,9 +219,9 @@ class CloudShow(NovaConfCommand, ListCommand):
         given = _read(parsed_args, partial(self.cloud_source, parsed_args, conf))
         tiers, _, source = given
         kind = parsed_args.group_by
-        named = read_host_groups(source, kind) if kind else {}  # it may be refused
+        named = _read_host_groups(source, kind) if kind else {}  # it may be refused
         cloud = sold_cloud(source.snapshot or _read_cloud(source), tiers)
-        groups = groups_of(cloud.hosts, named, kind) if kind else {}
+        groups = _groups_of(cloud.hosts, named, kind) if kind else {}
         is_text = parsed_args.formatter == self.formatter_default
         rooms = self._rooms(conf, source, tiers) if is_text or parsed_args.html else []
         if parsed_args.html:

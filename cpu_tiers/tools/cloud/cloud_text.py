@@ -1,7 +1,8 @@
 """The rows and the text of ``cpu-tiers cloud show``: what of a cloud is sold and left."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 from rich import box
 from rich.cells import cell_len
@@ -72,9 +73,7 @@ def print_cloud(
 ) -> None:
     """Print the sums, the providers over their capacity, and what is left of hosts.
 
-    :param rooms: how many more servers of each tier fit.
-    :param groups: the names of the hosts of each group.
-    :param show_all: print all hosts and all providers over their capacity.
+    The parameters are those of :func:`~cpu_tiers.tools.page.cloud.cloud_page`.
     """
     disabled = f" ({len(cloud.disabled):,} disabled)" if cloud.disabled else ""
     console.print(
@@ -90,19 +89,20 @@ def print_cloud(
         _print(console, "Over the capacity", _over(cloud, show_all=show_all))
         _print_rest(console, len(cloud.excesses), show_all=show_all)
     if groups:
-        names = list(groups) if show_all else list(groups)[:MOST_LINES]
-        sums = group_sums(cloud.amounts, groups)
-        labels = {name: _group_label(cloud, name, groups[name]) for name in names}
-        _print(console, *_left(console.width, "group", labels, sums, _LEFT_OF_GROUPS))
-        _print_rest(console, len(groups), show_all=show_all)
-    hosts = host_sums(amount for amount in cloud.amounts if amount.host in cloud.hosts)
-    if hosts:
-        labels = {
-            host: printable(cloud.short_name(host)) + " (disabled)" * (host in cloud.disabled)
-            for host in (list(hosts) if show_all else list(hosts)[:MOST_LINES])
-        }
-        _print(console, *_left(console.width, "host", labels, hosts, _LEFT_OF_HOSTS))
-        _print_rest(console, len(hosts), show_all=show_all)
+        of_groups = group_sums(cloud.amounts, groups)
+
+        def group_label(name: str) -> str:
+            disabled = len(groups[name] & cloud.disabled)
+            number = f"{len(groups[name]):,}" + (f", {disabled:,} disabled" if disabled else "")
+            return f"{printable(name)} ({number})"
+
+        _print_left(console, "group", of_groups, group_label, _LEFT_OF_GROUPS, show_all=show_all)
+
+    def host_label(host: str) -> str:
+        return printable(cloud.short_name(host)) + " (disabled)" * (host in cloud.disabled)
+
+    if hosts := host_sums(amount for amount in cloud.amounts if amount.host in cloud.hosts):
+        _print_left(console, "host", hosts, host_label, _LEFT_OF_HOSTS, show_all=show_all)
     if cloud.domain:
         console.print(Text(f" Hosts are named without {printable(cloud.domain)}"))
 
@@ -174,26 +174,24 @@ def _over(cloud: SoldCloud, *, show_all: bool) -> Table:
     return table
 
 
-def _group_label(cloud: SoldCloud, name: str, hosts: frozenset[str]) -> str:
-    disabled = len(hosts & cloud.disabled)
-    number = f"{len(hosts):,}" + (f", {disabled:,} disabled" if disabled else "")
-    return f"{printable(name)} ({number})"
-
-
-def _left(
-    columns: int,
+def _print_left(
+    console: Console,
     kind: str,
-    labels: Mapping[str, str],
     sums: Mapping[str, Mapping[str, ClassSum]],
+    label: Callable[[str], str],
     title: str,
-) -> tuple[str, Table]:
-    """Return a title and a table of what is left, with the resource classes that fit.
+    *,
+    show_all: bool,
+) -> None:
+    """Print what is left, with the resource classes that fit.
 
-    :param labels: the label of each line by the key of its sums.
+    :param label: returns the label of a line from the key of its sums.
     """
+    labels = {key: label(key) for key in islice(sums, None if show_all else MOST_LINES)}
     names = class_order(name for of_classes in sums.values() for name in of_classes)
     widest = max(map(cell_len, labels.values())) + 2
-    shown, free = list[str](), columns - min(max(widest, _LEAST_NAME_CELLS), columns // 2)
+    shown, free = list[str](), console.width
+    free -= min(max(widest, _LEAST_NAME_CELLS), console.width // 2)
     for name in names:
         free -= max(len(name), len("! -100 %")) + 2
         if free < 0:
@@ -202,10 +200,11 @@ def _left(
     if hidden := len(names) - len(shown):
         title += f" (left out for lack of columns: {hidden})"
     table = _table(kind, *shown)
-    for key, label in labels.items():
+    for key, text in labels.items():
         cells = (sums[key].get(name) for name in shown)
-        table.add_row(Text(label), *("" if cell is None else _part(cell) for cell in cells))
-    return title, table
+        table.add_row(Text(text), *("" if cell is None else _part(cell) for cell in cells))
+    _print(console, title, table)
+    _print_rest(console, len(sums), show_all=show_all)
 
 
 def _part(of_class: ClassSum) -> str:

@@ -208,11 +208,10 @@ LEFT_OUT = (
 
 
 class RankedHost(NamedTuple):
-    """A host with its weight.
+    """A host with its weight, the sum of the normalized weights times their multipliers.
 
-    :param parts: the normalized weight times the multiplier, by the name of the weigher.
-    :param margin: how much larger the weight is than the weight of the next host; ``None`` for
-        the last host.
+    :param parts: the terms of the sum, by the name of the weigher.
+    :param margin: how much larger the weight is than that of the next host, if there is one.
     """
 
     host: str
@@ -230,10 +229,7 @@ class OtherWinner(NamedTuple):
 
 
 def raw_weights(free: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, float]]:
-    """Return the raw weights of the weighers of Nova, by weigher and host.
-
-    :param free: the free amounts of each host by resource class.
-    """
+    """Return the raw weights of the weighers of Nova, by weigher and host, from free amounts."""
     return {
         weigher: {
             host: float(max(0, sum(amounts.get(name, 0) for name in classes)))
@@ -249,7 +245,6 @@ def rank(
     """Return the hosts, the largest weight first; hosts of equal weight by their names.
 
     :param raw: the raw weights by weigher and host; those of :data:`OURS` are scores.
-    :param multipliers: by weigher.
     """
     parts = {
         weigher: {host: multipliers[weigher] * w for host, w in _normalized(weigher, of).items()}
@@ -294,10 +289,7 @@ def other_winners(
 
 
 def _normalized(weigher: str, weights: Mapping[str, float]) -> dict[str, float]:
-    """Return the weights between 0 and 1: divided by the largest, as with Nova's ``minval = 0``.
-
-    The weights of cpu-tiers itself are not normalized.
-    """
+    """Return the weights divided by the largest, as Nova with ``minval = 0``; not our own."""
     largest = 1.0 if weigher in (OURS, SOFT_TRAITS) else max(weights.values(), default=0.0)
     return {host: weight / largest if largest else 0.0 for host, weight in weights.items()}
 
@@ -305,10 +297,7 @@ def _normalized(weigher: str, weights: Mapping[str, float]) -> dict[str, float]:
 def free_amounts(
     summaries: Mapping[str, Summary], hosts: Iterable[str]
 ) -> dict[str, dict[str, int]]:
-    """Return the free amounts of all providers of each host, by host and resource class.
-
-    :param hosts: the root providers of the hosts.
-    """
+    """Return the free amounts of all providers of each host, by host and resource class."""
     amounts: dict[str, dict[str, int]] = {host: {} for host in hosts}
     for summary in summaries.values():
         if (free := amounts.get(summary["root_provider_uuid"])) is not None:

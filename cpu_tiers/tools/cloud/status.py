@@ -30,7 +30,7 @@ from cpu_tiers.tools.cloud.upgrade_checks import (
     register,
 )
 from cpu_tiers.tools.frame.app import hide, masked_output
-from cpu_tiers.tools.frame.terminal import ProgressLine, wrapped_errors
+from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.nova.nova_command import quiet, require_nova
 from cpu_tiers.tools.placement.inventories import HostSurvey, read_excesses, survey
 from cpu_tiers.tools.placement.session import connect
@@ -250,6 +250,6 @@ class Checks(UpgradeCommands):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``upgrade check`` and return its exit status."""
     conf = cfg.ConfigOpts()
-    with wrapped_errors(), masked_output():
+    with masked_output():
         hide(conf)
         return run_checks(conf, "nova", Checks(conf), list(sys.argv[1:] if argv is None else argv))

@@ -24,7 +24,7 @@ from cliff.app import App
 from cliff.commandmanager import CommandManager
 from oslo_config import cfg
 
-from cpu_tiers.tools.frame.terminal import width, wrapped_errors, wrapped_lines
+from cpu_tiers.tools.frame.terminal import WrappingStream, width, wrapped_lines
 
 USAGE = 2
 """The exit status for wrong usage."""
@@ -121,7 +121,7 @@ def _wrapped_entry(line: str) -> list[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status, which docs/cli/cpu-tiers.rst lists."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    with wrapped_errors(), masked_output():
+    with masked_output():
         return _run(arguments)
 
 
@@ -241,11 +241,16 @@ class MaskingStream:
 
 @contextmanager
 def masked_output() -> Iterator[None]:
-    """Replace secrets in what is printed to standard output and standard error."""
+    """Replace secrets in what is printed, and wrap standard error if it is a terminal."""
     streams = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = map(MaskingStream, streams)
+    is_terminal = sys.stderr.isatty()
+    if is_terminal:
+        sys.stderr = WrappingStream(sys.stderr)
+    sys.stdout, sys.stderr = map(MaskingStream, (sys.stdout, sys.stderr))
     try:
         yield
     finally:
+        if is_terminal:
+            sys.stderr.flush()
         sys.stdout, sys.stderr = streams
         _CONFS.clear()

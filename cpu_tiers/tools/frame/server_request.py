@@ -2,7 +2,7 @@
 
 import logging
 from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 
 from oslo_config import cfg
@@ -21,7 +21,6 @@ from cpu_tiers.tools.frame.cloud_source import (
     read_or_find_ports,
 )
 from cpu_tiers.tools.frame.documents import read_flavor
-from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.translators import ServerRequest
@@ -137,18 +136,14 @@ def request_of(
     )
 
 
-def server_of(
-    parsed_args: Namespace, conf: cfg.ConfigOpts, services: Callable[[], Services]
-) -> ServerRequest:
+def server_of(parsed_args: Namespace, conf: cfg.ConfigOpts, cloud: CloudSource) -> ServerRequest:
     """Return the server with the image and the ports of the arguments, of :data:`UNKNOWN_FLAVOR`.
 
-    The request is that of nova-scheduler with the options in nova.conf. Without
-    ``query_placement_for_numa``, nova-scheduler requests no NUMA nodes.
-
-    :param services: returns the services of the cloud; it is called if an argument is a name.
+    Without ``query_placement_for_numa``, nova-scheduler requests no NUMA nodes.
     """
+    image, services = parsed_args.image, cloud.services
     return request_of(conf, query_numa=parsed_args.numa)._replace(
-        image=read_or_find_image(parsed_args.image, services) if parsed_args.image else None,
+        image=read_or_find_image(image, services) if image else None,
         ports=read_or_find_ports(parsed_args.port, services),
     )
 
@@ -159,7 +154,7 @@ def read_source(parsed_args: Namespace, conf: cfg.ConfigOpts, cloud: CloudSource
     :raises InvalidInput: there is no such file, flavor or server; with every fault.
     :raises ComputeApiUnavailable: a service of the cloud does not answer.
     """
-    server = server_of(parsed_args, conf, cloud.services)
+    server = server_of(parsed_args, conf, cloud)
     if parsed_args.server:
         return find_server(cloud.services(), parsed_args.server, server)
     if parsed_args.flavor:

@@ -13,8 +13,7 @@ import sys
 import textwrap
 import threading
 from argparse import Action, ArgumentParser, HelpFormatter
-from collections.abc import Iterator, Sequence, Sized
-from contextlib import contextmanager
+from collections.abc import Sequence, Sized
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -104,22 +103,6 @@ class WrappingStream(io.TextIOBase):
             line = "\n  ".join(wrapped_lines(line, max(3, width - 2)))
         # By the console, so that a progress line stays below.
         self.console.print(line, end=end, soft_wrap=True, markup=False, emoji=False)
-
-
-@contextmanager
-def wrapped_errors() -> Iterator[None]:
-    """Wrap what is printed to standard error, if standard error is a terminal."""
-    stream = sys.stderr
-    if not stream.isatty():
-        yield
-        return
-    wrapping = WrappingStream(stream)
-    sys.stderr = wrapping
-    try:
-        yield
-    finally:
-        wrapping.flush()
-        sys.stderr = stream
 
 
 MOST_LINES = 10
