@@ -3,7 +3,7 @@
 import logging
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import accumulate
 from operator import attrgetter
@@ -20,7 +20,7 @@ from cpu_tiers.tools.frame.host_arguments import (
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.host.metrics_server import Address, answering, bound
-from cpu_tiers.tools.host.watched_host import WAITS, HostReading, Waits, WatchedGuest, WatchedHost
+from cpu_tiers.tools.host.watched_host import WAITS, HostReading, Waits, WatchedHost
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -136,42 +136,31 @@ class WatchCollector:
         self._reading = reading
 
     def collect(self) -> Iterator["Metric"]:
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
         reading = self._reading()
-        yield from _of_machine(reading)
-        yield from _of_guests(reading.guests)
+        gauge, counter = GaugeMetricFamily, CounterMetricFamily
+        unknown = "Processes with the uuid of a domain that are not under watch"
+        pressure = "Time in which at least one thread of the machine waited for a CPU (PSI)"
+        for new_family, name, text, value in (
+            (gauge, "guests", "Guests under watch", len(reading.guests)),
+            (gauge, "unknown_processes", unknown, reading.unknown),
+            (gauge, "reading_timestamp_seconds", "Time of the last reading", reading.taken_at),
+            (counter, "unread_files", "Files that could not be read", reading.unread),
+            (counter, "machine_pressure_seconds", pressure, reading.pressure),
+        ):
+            if value is not None:
+                yield new_family(f"{PREFIX}_{name}", text, value)
+        for new_family, metrics in ((counter, _COUNTERS), (gauge, _GAUGES)):
+            for name, (text, attribute) in metrics.items():
+                family = new_family(f"{PREFIX}_{name}", text, labels=LABELS)
+                for guest in reading.guests:
+                    if (value := attrgetter(attribute)(guest)) is not None:
+                        domain = guest.domain
+                        ids = (domain.name, domain.uuid or "", guest.tier, domain.flavor or "")
+                        family.add_metric(ids, value)
+                yield family
         yield _of_tiers(reading.waits)
-
-
-def _of_machine(reading: HostReading) -> Iterator["Metric"]:
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
-    gauge, counter = GaugeMetricFamily, CounterMetricFamily
-    unknown = "Processes with the uuid of a domain that are not under watch"
-    pressure = "Time in which at least one thread of the machine waited for a CPU (PSI)"
-    for new_family, name, text, value in (
-        (gauge, "guests", "Guests under watch", len(reading.guests)),
-        (gauge, "unknown_processes", unknown, reading.unknown),
-        (gauge, "reading_timestamp_seconds", "Time of the last reading", reading.taken_at),
-        (counter, "unread_files", "Files that could not be read", reading.unread),
-        (counter, "machine_pressure_seconds", pressure, reading.pressure),
-    ):
-        if value is not None:
-            yield new_family(f"{PREFIX}_{name}", text, value)
-
-
-def _of_guests(guests: Iterable[WatchedGuest]) -> Iterator["Metric"]:
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
-    rows = [
-        ((g.domain.name, g.domain.uuid or "", g.tier, g.domain.flavor or ""), g) for g in guests
-    ]
-    for new_family, metrics in ((CounterMetricFamily, _COUNTERS), (GaugeMetricFamily, _GAUGES)):
-        for name, (text, attribute) in metrics.items():
-            family = new_family(f"{PREFIX}_{name}", text, labels=LABELS)
-            for labels, guest in rows:
-                if (value := attrgetter(attribute)(guest)) is not None:
-                    family.add_metric(labels, value)
-            yield family
 
 
 def _of_tiers(waits: Mapping[str, Waits]) -> "Metric":
