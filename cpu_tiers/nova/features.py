@@ -31,9 +31,9 @@ class Attribute:
     """An attribute that the constructor of a class of Nova sets, or a property of the class.
 
     Verified at the start: Python raises no error if a wrapper sets what Nova does not read.
+    ``docs/reference/seams.toml`` has the use of each attribute.
 
     :param owner: the class, such as ``nova.scheduler.utils:ResourceRequest``.
-    :param why: what cpu-tiers does with the attribute, for the documentation.
     :param kind: the type of the value in a new object. ``None`` if a new object would do more
         than keep values: then only the code of the constructor is looked at.
     :param arguments: the arguments of the constructor.
@@ -41,7 +41,6 @@ class Attribute:
 
     owner: str
     name: str
-    why: str
     kind: type | None = None
     arguments: tuple[str, ...] = ()
 

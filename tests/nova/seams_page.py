@@ -32,6 +32,9 @@ PAGE = ROOT / "docs" / "reference" / "seams.rst"
 TEXTS = tomllib.loads((ROOT / "docs" / "reference" / "seams.toml").read_text())
 """The texts of each seam, by :func:`name_of`."""
 
+USES = TEXTS.pop("attributes")
+"""The use of each attribute, by its full name."""
+
 FILE = ROOT / "cpu_tiers" / "nova" / fingerprints.FILE
 SERVICES = (API, SCHEDULER, COMPUTE)
 
@@ -227,15 +230,15 @@ def _bodies(name: str) -> str:
 def _attributes() -> Iterator[str]:
     yield from ("Attributes", "----------", "")
     yield from (ATTRIBUTES, "")
-    by_attribute: dict[str, tuple[str, str, list[str]]] = {}
+    by_attribute: dict[str, tuple[str, list[str]]] = {}
     for service in SERVICES:
         for feature in service.features:
             for each in feature.attributes:
                 kind = each.kind.__name__ if each.kind else ""
-                by_attribute.setdefault(str(each), (kind, each.why, []))[2].append(feature.name)
+                by_attribute.setdefault(str(each), (kind, []))[1].append(feature.name)
     rows = [
-        (f"``{name}``", kind, ", ".join(names), why)
-        for name, (kind, why, names) in sorted(by_attribute.items())
+        (f"``{name}``", kind, ", ".join(names), USES[name])
+        for name, (kind, names) in sorted(by_attribute.items())
     ]
     yield from _table(("Attribute", "Type", "Features", "Use"), *rows)
 

@@ -45,7 +45,7 @@ def attribute(
     owner: str = "Request",
     module: str = "fake_nova",
 ) -> Attribute:
-    return Attribute(f"{module}:{owner}", name, "", kind, arguments)
+    return Attribute(f"{module}:{owner}", name, kind, arguments)
 
 
 @pytest.mark.parametrize(

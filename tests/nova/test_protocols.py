@@ -22,4 +22,4 @@ def test_the_classes_of_nova_have_the_members_of_the_protocols(protocol: type, p
     members = {*protocol.__annotations__, *vars(protocol).keys() & {"get_request_group"}}
     assert len(members) >= 2
     for name in members:
-        Attribute(owner=place, name=name, why="").verify()
+        Attribute(owner=place, name=name).verify()

@@ -6,7 +6,7 @@ import pytest
 
 from cpu_tiers.nova.fingerprints import known
 from cpu_tiers.nova.seams import Seam
-from tests.nova.seams_page import PAGE, TEXTS, name_of, page
+from tests.nova.seams_page import PAGE, SERVICES, TEXTS, USES, name_of, page
 from tests.nova.wrapping import all_seams
 
 RELEASES = ["31.3.1", "32.2.1", "33.0.2", "34.0.0"]
@@ -25,8 +25,10 @@ def test_a_seam_has_a_reason_an_unseen_breach_and_an_end(seam: Seam) -> None:
     assert texts.get("missing_in") in (None, "Nova", "Placement", "the provider tree")
 
 
-def test_each_text_belongs_to_a_seam() -> None:
+def test_each_text_belongs_to_a_seam_or_to_an_attribute() -> None:
     assert TEXTS.keys() == {name_of(seam) for seam in all_seams()}
+    features = [feature for service in SERVICES for feature in service.features]
+    assert USES.keys() == {str(each) for feature in features for each in feature.attributes}
 
 
 def test_each_function_has_a_fingerprint_of_each_release() -> None:

@@ -12,11 +12,7 @@ _ADMISSION = "cpu_tiers.nova.api.flavor_admission:SEAMS"
 API = Service(
     name="nova-api",
     features=(
-        replace(
-            CPU_POLICIES,
-            wrappers=(*CPU_POLICIES.wrappers, _ADMISSION),
-            groups=("api",),
-        ),
+        replace(CPU_POLICIES, wrappers=(*CPU_POLICIES.wrappers, _ADMISSION), groups=("api",)),
         Feature(
             name="flavor admission",
             option="api.refuse_faulty_flavors",

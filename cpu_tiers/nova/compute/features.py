@@ -18,12 +18,10 @@ HOST_REPORT = Feature(
     switch="``[DEFAULT] compute_driver`` names the driver",
     wrappers=("cpu_tiers.nova.compute.host_report:SEAMS",),
     attributes=(
-        Attribute(_TRACKER, "provider_configs", "tells whether provider.yaml reports shares, too"),
-        Attribute(_TRACKER, "reportclient", "reads the allocations of the servers on the host"),
-        Attribute(
-            _DRIVER, "provider_tree", "set to a copy of the tree with NUMA nodes and shares"
-        ),
-        Attribute(_DRIVER, "_host", "reads the capabilities of the host from libvirt"),
+        Attribute(_TRACKER, "provider_configs"),
+        Attribute(_TRACKER, "reportclient"),
+        Attribute(_DRIVER, "provider_tree"),
+        Attribute(_DRIVER, "_host"),
     ),
 )
 GUEST_WEIGHTS = Feature(
@@ -39,9 +37,7 @@ NUMA_REPORTING = Feature(
         " NUMA nodes"
     ),
     wrappers=("cpu_tiers.nova.compute.numa.numa_pinning:SEAMS",),
-    attributes=(
-        Attribute(_TRACKER, "provider_tree", "has the names of the NUMA nodes of a server"),
-    ),
+    attributes=(Attribute(_TRACKER, "provider_tree"),),
 )
 PORT_TRAITS = Feature(
     name="port traits",

@@ -14,33 +14,20 @@ _NAMES = "cpu_tiers.nova.custom_names:SEAM"
 _CLAIMS = "cpu_tiers.nova.scheduler.resource_request:CLAIMS"
 
 _REQUEST = "nova.scheduler.utils:ResourceRequest"
-_SAME_SUBTREE = Attribute(_REQUEST, "_same_subtree", "sets of groups are added", list)
-_ROOT_REQUIRED = Attribute(
-    _REQUEST, "_root_required", "traits of the root provider are added", set
-)
-_GROUPS = Attribute(_REQUEST, "_rg_by_id", "groups are read, copied, added and removed", dict)
+_SAME_SUBTREE = Attribute(_REQUEST, "_same_subtree", list)
+_ROOT_REQUIRED = Attribute(_REQUEST, "_root_required", set)
+_GROUPS = Attribute(_REQUEST, "_rg_by_id", dict)
 
 _HOST = "nova.scheduler.host_manager:HostState"
-_CANDIDATES = Attribute(
-    _HOST,
-    "allocation_candidates",
-    "the first candidate is the candidate that Nova has claimed; the NUMA query replaces the list",
-    list,
-    ("host", "node", "cell"),
-)
+_CANDIDATES = Attribute(_HOST, "allocation_candidates", list, ("host", "node", "cell"))
 _HOSTS = "nova.scheduler.host_manager:HostManager"
-_OF_HOSTS = (
-    Attribute(
-        _HOSTS, "_get_aggregates_info", "tells the aggregates of the host that a server has"
-    ),
-    Attribute(_HOSTS, "_instance_info", "tells which host has a server"),
-)
+_OF_HOSTS = (Attribute(_HOSTS, "_get_aggregates_info"), Attribute(_HOSTS, "_instance_info"))
 _OF_PRESENT_HOST = (weigher.SAME_HOST, weigher.SAME_AGGREGATE)
 _OF_NODES = (
-    Attribute(_REQUEST, "_root_forbidden", "hosts with NUMA nodes, or others, are excluded", set),
-    Attribute(_REQUEST, "cpu_pinning_requested", "set to False: a fallback query is sent", bool),
-    Attribute(_HOST, "pci_stats", "has the free PCI devices of the NUMA nodes of a host"),
-    Attribute("nova.pci.stats:PciDeviceStats", "pools", "tells how many devices a node has"),
+    Attribute(_REQUEST, "_root_forbidden", set),
+    Attribute(_REQUEST, "cpu_pinning_requested", bool),
+    Attribute(_HOST, "pci_stats"),
+    Attribute("nova.pci.stats:PciDeviceStats", "pools"),
 )
 
 
