@@ -6,12 +6,12 @@ query runs in a thread of its own, and the caller waits for a limited time only.
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass
-from threading import Thread
 from typing import Any, TypeVar
 
 from cpu_tiers.errors import CpuTiersError, printable
+from cpu_tiers.in_time import in_time
 
 _Answer = TypeVar("_Answer")
 
@@ -93,22 +93,13 @@ def ask(uri: str, read: Callable[[Any], _Answer], *, write: bool = False) -> _An
         does not answer in time.
     """
     libvirt = load_libvirt()
-    answer = Future[_Answer]()
 
-    def ask() -> None:
-        try:
-            connection = (libvirt.open if write else libvirt.openReadOnly)(uri)
-            try:
-                answer.set_result(read(connection))
-            finally:
-                connection.close()
-        except Exception as error:  # raised again in the thread of the caller
-            answer.set_exception(error)
+    def connect() -> _Answer:
+        with closing((libvirt.open if write else libvirt.openReadOnly)(uri)) as connection:
+            return read(connection)
 
-    # A daemon thread: a libvirt that never answers must not keep the process from exiting.
-    Thread(target=ask, name=f"libvirt at {uri}", daemon=True).start()
     try:
-        return answer.result(ANSWER_SECONDS)
+        return in_time(connect, ANSWER_SECONDS)
     except TimeoutError as error:
         raise LibvirtUnavailable(
             f"libvirt at {uri} has not answered within {ANSWER_SECONDS:g} seconds"
