@@ -7,9 +7,8 @@ The contract of the plugins of each namespace:
 * ``cpu_tiers.domain_xml``: :mod:`cpu_tiers.libvirt.contract`
 * ``cpu_tiers.scorings``: :mod:`cpu_tiers.weights.scoring`
 
-If a plugin does not load, or if two distributions have a plugin of the same
-name, loading fails: leaving a plugin out would silently change the resources
-that a server gets.
+If a plugin does not load, or if two distributions have a plugin of the same name, loading fails:
+leaving a plugin out would silently change the resources that a server gets.
 """
 
 from __future__ import annotations  # ExtensionManager takes no type in older releases

@@ -1,7 +1,6 @@
 """The options of cpu-tiers, in a module for each group of nova.conf.
 
-The core takes values as arguments; only commands and Nova's services read
-configuration.
+The core takes values as arguments; only commands and Nova's services read configuration.
 """
 
 from oslo_config import cfg

@@ -63,12 +63,6 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
 
 _GROUPS = (*NOVAS_OPTIONS, *list_opts())
 
-_CPU_SETS = (
-    (None, "vcpu_pin_set"),
-    ("compute", "cpu_shared_set"),
-    ("compute", "cpu_dedicated_set"),
-)
-
 _PAGES_OPTION = "nova.conf, [DEFAULT] reserved_huge_pages"
 _PAGES_SYNTAX = (
     "write node:0,size:2048,count:64, with a size in kB or with a unit, such as 2MB or 1GB"
@@ -82,15 +76,13 @@ def read_config(
 ) -> cfg.ConfigOpts:
     """Return the configuration, with the options of cpu-tiers and of :mod:`cpu_tiers.conf.read`.
 
-    :param files: the configuration files; a later file overrides an earlier file.
-        If there are none, the files of :func:`config_files`, or the defaults if there is
-        no such file.
+    :param files: the configuration files; a later file overrides an earlier file. If there are
+        none, the files of :func:`config_files`, or the defaults if there is no such file.
     :param folders: the folders with further files, which override ``files``. If there are none,
         the folders that nova-compute reads: ``nova.conf.d`` and ``nova-compute.conf.d``.
     :param is_searched: whether the files and folders of this machine are read where none are
         given.
-    :raises InvalidInput: a file cannot be read, or values are invalid; all faults
-        at once.
+    :raises InvalidInput: a file cannot be read, or values are invalid; all faults at once.
     """
     conf = cfg.ConfigOpts()
     for group, options in _GROUPS:
@@ -134,25 +126,26 @@ def inventory_options(conf: cfg.ConfigOpts) -> InventoryOptions:
         refuses two options beside each other.
     """
     faults = FaultList()
-    sets: dict[str, CpuSet | None] = {}
-    for group, name in _CPU_SETS:
-        text = conf[group][name] if group else conf[name]
-        where = f"nova.conf, [{group or 'DEFAULT'}] {name}"
-        with faults:
-            sets[name] = CpuSet.parse(text, where=where) if text else None
+    texts = {
+        "[DEFAULT] vcpu_pin_set": conf.vcpu_pin_set,
+        "[compute] cpu_shared_set": conf.compute.cpu_shared_set,
+        "[compute] cpu_dedicated_set": conf.compute.cpu_dedicated_set,
+    }
+    pinned, shared, dedicated = (
+        faults.read(CpuSet.parse, text, where=f"nova.conf, {name}") if text else None
+        for name, text in texts.items()
+    )
     _refuse_together(conf, faults)
     ratios: dict[str, AllocationRatio] = {}
     for resource in ("cpu", "ram", "disk"):
         with faults:
             ratios[resource] = _ratio(conf, resource)
-    reserved_pages: dict[int, dict[int, int]] = {}
-    with faults:
-        reserved_pages = read_reserved_pages(conf.reserved_huge_pages or ())
+    reserved_pages = faults.read(read_reserved_pages, conf.reserved_huge_pages or ())
     faults.raise_if_any()
     return InventoryOptions(
-        vcpu_pin_set=sets["vcpu_pin_set"],
-        cpu_shared_set=sets["cpu_shared_set"],
-        cpu_dedicated_set=sets["cpu_dedicated_set"],
+        vcpu_pin_set=pinned,
+        cpu_shared_set=shared,
+        cpu_dedicated_set=dedicated,
         cpu_allocation_ratio=ratios["cpu"],
         ram_allocation_ratio=ratios["ram"],
         disk_allocation_ratio=ratios["disk"],
@@ -162,7 +155,7 @@ def inventory_options(conf: cfg.ConfigOpts) -> InventoryOptions:
         report_vcpu_shares=conf.libvirt.report_vcpu_shares,
         vcpu_share_multiplier=conf.libvirt.vcpu_share_multiplier,
         emulator_overhead_percent=conf.libvirt.emulator_overhead_percent,
-        reserved_huge_pages=reserved_pages,
+        reserved_huge_pages=reserved_pages or {},
         enable_numa_reporting_to_placement=conf.compute.enable_numa_reporting_to_placement,
     )
 

@@ -1,9 +1,8 @@
 """The dedicated and the real-time vCPUs of a server, by masks or by amounts.
 
-As in Nova, the real-time mask of the image overrides the real-time mask of the
-flavor. Spec: use-pcpu-vcpu-in-one-instance, "Set dedicated CPU bit-mask",
-"Affect over real-time vCPUs" and "Create mixed instance via resources:PCPU and
-resources:VCPU". Pure.
+As in Nova, the real-time mask of the image overrides the real-time mask of the flavor. Spec:
+use-pcpu-vcpu-in-one-instance, "Set dedicated CPU bit-mask", "Affect over real-time vCPUs" and
+"Create mixed instance via resources:PCPU and resources:VCPU". Pure.
 
 A mask must name some of the vCPUs of the server (``every``), and no other vCPU; a function that
 reads another mask raises InvalidInput.

@@ -91,8 +91,7 @@ def requested_policy(
     :param own: the flavor's own groups.
     :param emulator_cpus: the PCPUs for emulator threads, beside the vCPUs; ``None`` if their
         policy has a fault.
-    :returns: ``None`` if ``own`` lacks an amount of VCPU or PCPU, because the amount has a
-        fault.
+    :returns: ``None`` if ``own`` lacks an amount of VCPU or PCPU, because the amount has a fault.
     :raises InvalidInput: the policy or the amounts do not fit the flavor.
     """
     policy = cpu_policy(flavor, image)

@@ -11,16 +11,8 @@ from typing import NamedTuple
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.soft_traits import check_soft_trait, is_soft
+from cpu_tiers.model import names
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.names import (
-    MAX_AMOUNT,
-    STANDARD_CLASSES,
-    advice,
-    as_known,
-    is_resource_class,
-    is_trait,
-    standard_traits,
-)
 from cpu_tiers.model.request import GroupDraft, RequestGroup
 
 GROUP_POLICY = "group_policy"
@@ -51,9 +43,8 @@ class OwnGroups(NamedTuple):
 def parse_groups(flavor: Flavor) -> OwnGroups:
     """Read the groups of a flavor.
 
-    :raises InvalidInput: a key is malformed, an amount is not a whole number,
-        Placement cannot have a class or trait of that name, or the group policy is
-        unknown; all faults at once.
+    :raises InvalidInput: a key is malformed, an amount is not a whole number, Placement cannot
+        have a class or trait of that name, or the group policy is unknown; all faults at once.
     """
     faults = FaultList()
     groups = read_groups(flavor, faults)
@@ -104,28 +95,28 @@ def _parts(key: str) -> tuple[str, str, str] | None:
 
 
 def _add_resource(where: str, name: str, value: str, draft: GroupDraft, faults: FaultList) -> None:
-    amount, is_known = _amount(value), is_resource_class(name)
+    amount, is_known = _amount(value), names.is_resource_class(name)
     if not is_known:
         faults.add(
             where,
             f"unknown resource class {name!r}",
             f"its name in Placement is {known}"
-            if (known := as_known(name)) != name
-            else advice(name, STANDARD_CLASSES, _CLASSES),
+            if (known := names.as_known(name)) != name
+            else names.advice(name, names.STANDARD_CLASSES, _CLASSES),
         )
     if amount is None:
-        faults.add(where, f"got {value!r}", f"give a whole number from 0 to {MAX_AMOUNT}")
-    elif as_known(name) in draft.resources:
+        faults.add(where, f"got {value!r}", f"give a whole number from 0 to {names.MAX_AMOUNT}")
+    elif names.as_known(name) in draft.resources:
         faults.add(where, "states the shares a second time", "leave out one of the two names")
     elif is_known:
-        draft.resources[as_known(name)] = amount
+        draft.resources[names.as_known(name)] = amount
 
 
 def _amount(text: str) -> int | None:
     """Return an amount that Placement accepts; ``None`` for other texts."""
     # Not int() alone, which also reads signs, spaces, "_" and the digits of other scripts.
     is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
-    return int(text) if is_number and int(text) <= MAX_AMOUNT else None
+    return int(text) if is_number and int(text) <= names.MAX_AMOUNT else None
 
 
 def _add_trait(where: str, name: str, value: str, draft: GroupDraft, faults: FaultList) -> None:
@@ -140,5 +131,6 @@ def _add_trait(where: str, name: str, value: str, draft: GroupDraft, faults: Fau
 
 def check_trait(where: str, name: str, faults: FaultList) -> None:
     """Add a fault if Placement cannot have a trait of this name."""
-    if not is_trait(name):
-        faults.add(where, f"unknown trait {name!r}", advice(name, standard_traits(), _TRAITS))
+    if not names.is_trait(name):
+        hint = names.advice(name, names.standard_traits(), _TRAITS)
+        faults.add(where, f"unknown trait {name!r}", hint)

@@ -1,9 +1,8 @@
 """Decides which vCPUs of a server are dedicated, shared or real-time, and their NUMA nodes.
 
-No other module decides this: the request to Placement, the guest topology, the
-metadata and the domain XML are made from the result of :func:`guest_cpus`. Specs:
-use-pcpu-vcpu-in-one-instance, libvirt-emulator-threads-policy; decisions D4 and
-D5. Pure.
+No other module decides this: the request to Placement, the guest topology, the metadata and the
+domain XML are made from the result of :func:`guest_cpus`. Specs: use-pcpu-vcpu-in-one-instance,
+libvirt-emulator-threads-policy; decisions D4 and D5. Pure.
 """
 
 from __future__ import annotations  # most servers have no keys for extra_specs.numa to read
@@ -12,25 +11,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from cpu_tiers.errors import FaultList, InvalidInput
-from cpu_tiers.extra_specs.cpu_masks import (
-    DEDICATED_MASK,
-    REALTIME,
-    REALTIME_MASK,
-    dedicated_mask,
-    is_realtime,
-    mixed_mask,
-    realtime_mask,
-    shared_round_robin,
-)
-from cpu_tiers.extra_specs.cpu_policies import (
-    EMULATOR_KEYS,
-    HYPERTHREADING,
-    THREAD_POLICY,
-    RequestedPolicy,
-    emulator_threads_policy,
-    requested_policy,
-    thread_policy,
-)
+from cpu_tiers.extra_specs import cpu_masks as masks
+from cpu_tiers.extra_specs import cpu_policies as policies
 from cpu_tiers.extra_specs.groups import OwnGroups, read_groups
 from cpu_tiers.model.cpu_set import MAX_CPU, CpuSet
 from cpu_tiers.model.flavor import (
@@ -49,7 +31,7 @@ if TYPE_CHECKING:
 
 _NO_CPU = CpuSet()
 _CPU_NAMESPACES = ("hw:", "hw_")
-_CPU_NAMES = (f":{VCPU}", f":{PCPU}", f":{HYPERTHREADING}")
+_CPU_NAMES = (f":{VCPU}", f":{PCPU}", f":{policies.HYPERTHREADING}")
 
 
 class CpuCounts(NamedTuple):
@@ -83,13 +65,15 @@ class GuestCpus(NamedTuple):
 
 
 class _Request(NamedTuple):
-    """What flavor and image request, each key read without regard to the others.
+    """What a flavor and an image request, each key read without regard to the others.
 
     A key with a fault is read like a missing key. There is an exception: ``cpus`` is ``None``
     if the CPU policy has a fault, and keys that need a certain policy are not refused then.
     """
 
-    cpus: RequestedPolicy | None
+    flavor: Flavor
+    image: Image | None
+    cpus: policies.RequestedPolicy | None
     thread_policy: ThreadPolicy | None
     emulator_threads: EmulatorThreadsPolicy | None
     realtime: bool | None
@@ -118,7 +102,7 @@ def guest_cpus(
         return GuestCpus(counts=CpuCounts(shared=flavor.vcpus, dedicated=0))
     requested = _requested(flavor, image, own, faults)
     with faults:
-        _check_policies(flavor, requested)
+        _check_policies(requested)
     guest = GuestCpus(
         # resources:VCPU=0 says that the server claims no VCPU, as flavors for bare metal do.
         counts=CpuCounts(shared=0 if own.amount(VCPU) == 0 else flavor.vcpus, dedicated=0),
@@ -127,9 +111,9 @@ def guest_cpus(
         emulator_threads=requested.emulator_threads,
         page_size=requested.page_size,
     )
-    if _has_topology(flavor, image, requested):
+    if _has_topology(requested):
         with faults:
-            guest = _with_topology(flavor, image, requested, guest)
+            guest = _with_topology(requested, guest)
     faults.raise_if_any()
     return guest
 
@@ -138,49 +122,50 @@ def _requested(flavor: Flavor, image: Image | None, own: OwnGroups, faults: Faul
     """Return what flavor and image request, and collect the faults of each key."""
     from cpu_tiers.extra_specs.numa import node_count, page_size
 
-    threads = faults.read(thread_policy, flavor, image, own)
-    emulator_threads = faults.read(emulator_threads_policy, flavor)
+    threads = faults.read(policies.thread_policy, flavor, image, own)
+    emulator_threads = faults.read(policies.emulator_threads_policy, flavor)
     emulator_cpus = None
     if emulator_threads or not _sets_emulator_threads(flavor):
         emulator_cpus = int(emulator_threads == "isolate")
-    cpus = faults.read(requested_policy, flavor, image, own, emulator_cpus)
-    realtime = faults.read(is_realtime, flavor)
+    cpus = faults.read(policies.requested_policy, flavor, image, own, emulator_cpus)
+    realtime = faults.read(masks.is_realtime, flavor)
     nodes = faults.read(node_count, flavor, image)
     pages = faults.read(page_size, flavor, image)
-    return _Request(cpus, threads, emulator_threads, realtime, nodes, pages)
+    return _Request(flavor, image, cpus, threads, emulator_threads, realtime, nodes, pages)
 
 
 def _sets_emulator_threads(flavor: Flavor) -> bool:
-    return any(key in flavor.extra_specs for key in EMULATOR_KEYS)
+    return any(key in flavor.extra_specs for key in policies.EMULATOR_KEYS)
 
 
-def _check_policies(flavor: Flavor, requested: _Request) -> None:
+def _check_policies(requested: _Request) -> None:
     """Refuse keys that need dedicated vCPUs in a server without, and a mask without effect."""
     if requested.cpus is None:
         return
-    policy = requested.cpus.policy
+    flavor, policy = requested.flavor, requested.cpus.policy
     faults = FaultList()
     if policy in (None, "shared"):
         given, pinned = f"the CPU policy {policy or 'is not set'}", "dedicated or mixed"
         if requested.thread_policy:
-            where = f"flavor {flavor.name}, {THREAD_POLICY} {requested.thread_policy}"
+            where = f"flavor {flavor.name}, {policies.THREAD_POLICY} {requested.thread_policy}"
             faults.add(where, given, f"a thread policy needs {pinned}")
         if requested.emulator_threads == "isolate":
-            where = f"flavor {flavor.name}, {' or '.join(EMULATOR_KEYS)} isolate"
+            where = f"flavor {flavor.name}, {' or '.join(policies.EMULATOR_KEYS)} isolate"
             faults.add(where, given, f"isolated emulator threads need {pinned}")
         if requested.realtime:
-            faults.add(flavor.spec(REALTIME), given, f"real-time vCPUs need {pinned}")
-    if DEDICATED_MASK in flavor.extra_specs and (policy != "mixed" or requested.cpus.shared):
+            faults.add(flavor.spec(masks.REALTIME), given, f"real-time vCPUs need {pinned}")
+    if masks.DEDICATED_MASK in flavor.extra_specs and (policy != "mixed" or requested.cpus.shared):
         other = "amounts of VCPU and PCPU" if requested.cpus.shared else f"the CPU policy {policy}"
-        given = f"{flavor.extra_specs[DEDICATED_MASK]!r} and {other}"
-        faults.add(flavor.spec(DEDICATED_MASK), given, "a mask needs hw:cpu_policy mixed")
+        given = f"{flavor.extra_specs[masks.DEDICATED_MASK]!r} and {other}"
+        faults.add(flavor.spec(masks.DEDICATED_MASK), given, "a mask needs hw:cpu_policy mixed")
     faults.raise_if_any()
 
 
-def _has_topology(flavor: Flavor, image: Image | None, requested: _Request) -> bool:
+def _has_topology(requested: _Request) -> bool:
     """Return whether a guest has a NUMA topology, as nova.virt.hardware.numa_get_constraints."""
     from cpu_tiers.extra_specs.numa import asks_for_nodes, asks_for_pages
 
+    flavor, image = requested.flavor, requested.image
     return (
         requested.is_pinned
         or asks_for_nodes(flavor, image)
@@ -190,21 +175,20 @@ def _has_topology(flavor: Flavor, image: Image | None, requested: _Request) -> b
     )
 
 
-def _with_topology(
-    flavor: Flavor, image: Image | None, requested: _Request, guest: GuestCpus
-) -> GuestCpus:
+def _with_topology(requested: _Request, guest: GuestCpus) -> GuestCpus:
     """Return the guest with its NUMA nodes and its dedicated vCPUs."""
     from cpu_tiers.extra_specs.numa import asks_for_nodes, guest_nodes
 
     faults = FaultList()
+    flavor, image = requested.flavor, requested.image
     every = _every(flavor)
     # As in Nova, dedicated vCPUs, pages and persistent memory need a topology of at least 1 node.
     count = requested.nodes if asks_for_nodes(flavor, image) else 1
     nodes = faults.read(guest_nodes, flavor, image, count, every)
     dedicated = realtime = None
     if requested.is_pinned:
-        dedicated = faults.read(_dedicated, flavor, image, requested, nodes, every)
-        realtime = faults.read(_realtime, flavor, image, requested, dedicated, every)
+        dedicated = faults.read(_dedicated, requested, nodes, every)
+        realtime = faults.read(_realtime, requested, dedicated, every)
     faults.raise_if_any()
     guest = guest._replace(nodes=nodes or ())
     if not dedicated:
@@ -231,44 +215,36 @@ def _every(flavor: Flavor) -> CpuSet:
 
 
 def _dedicated(
-    flavor: Flavor,
-    image: Image | None,
-    requested: _Request,
-    nodes: tuple[GuestNode, ...] | None,
-    every: CpuSet,
+    requested: _Request, nodes: tuple[GuestNode, ...] | None, every: CpuSet
 ) -> CpuSet | None:
     """Return the dedicated vCPUs, or ``None`` if faults leave the number unknown.
 
     :param nodes: ``None`` if the NUMA nodes have faults.
     """
+    flavor = requested.flavor
     if requested.cpus is None:
         # Of the policies, only mixed has a mask.
-        if DEDICATED_MASK in flavor.extra_specs:
-            dedicated_mask(flavor, every)
+        if masks.DEDICATED_MASK in flavor.extra_specs:
+            masks.dedicated_mask(flavor, every)
         return None
     if requested.cpus.policy == "dedicated":
         return every
     if requested.cpus.shared:
         if not nodes:
             return None
-        return CpuSet(every - shared_round_robin(nodes, requested.cpus.shared))
-    return mixed_mask(flavor, image, every, realtime=bool(requested.realtime))
+        return CpuSet(every - masks.shared_round_robin(nodes, requested.cpus.shared))
+    return masks.mixed_mask(flavor, requested.image, every, realtime=bool(requested.realtime))
 
 
-def _realtime(
-    flavor: Flavor,
-    image: Image | None,
-    requested: _Request,
-    dedicated: CpuSet | None,
-    every: CpuSet,
-) -> CpuSet:
+def _realtime(requested: _Request, dedicated: CpuSet | None, every: CpuSet) -> CpuSet:
     """Return the real-time vCPUs, which are dedicated and leave a vCPU for emulator threads.
 
     :param dedicated: ``None`` if the dedicated vCPUs are unknown.
     """
     if requested.realtime is False:
         return _NO_CPU
-    realtime = realtime_mask(flavor, image, every)
+    flavor = requested.flavor
+    realtime = masks.realtime_mask(flavor, requested.image, every)
     if requested.realtime is None:  # only the faults of the mask count then
         return _NO_CPU
     if dedicated is not None and not realtime <= dedicated:
@@ -279,9 +255,9 @@ def _realtime(
         )
     if realtime == every and not _sets_emulator_threads(flavor):
         raise InvalidInput.of(
-            f"flavor {flavor.name}, {REALTIME} of all vCPUs",
+            f"flavor {flavor.name}, {masks.REALTIME} of all vCPUs",
             "no vCPU is left for emulator threads",
-            f"leave a vCPU out of {REALTIME_MASK}, or set {EMULATOR_KEYS[0]}",
+            f"leave a vCPU out of {masks.REALTIME_MASK}, or set {policies.EMULATOR_KEYS[0]}",
         )
     return realtime
 

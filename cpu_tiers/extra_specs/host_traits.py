@@ -5,26 +5,14 @@ Pure.
 """
 
 from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.extra_specs import cpu_policies as policies
 from cpu_tiers.extra_specs.cpu_masks import DEDICATED_MASK, has_realtime_mask
-from cpu_tiers.extra_specs.cpu_policies import (
-    EMULATOR_POLICIES,
-    EMULATOR_RELEASED_KEY,
-    EMULATOR_SPEC_KEY,
-)
 from cpu_tiers.extra_specs.groups import read_groups
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.numa import has_cpus_only
 from cpu_tiers.extra_specs.shares import effective_shares
-from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.names import (
-    AMOUNTS_TRAIT,
-    EMULATOR_THREADS_TRAIT,
-    EVEN_MEMORY_TRAIT,
-    MULTIPLIER_TRAIT,
-    PCPU,
-    REALTIME_MASK_TRAIT,
-    VCPU,
-)
+from cpu_tiers.model import names
+from cpu_tiers.model.flavor import Flavor, Image, properties
 
 
 def traits_for_weight(flavor: Flavor) -> frozenset[str]:
@@ -33,7 +21,7 @@ def traits_for_weight(flavor: Flavor) -> frozenset[str]:
     Nova itself gives the weight of ``quota:cpu_shares``, so only a multiplier needs the trait.
     """
     shares = effective_shares(flavor)
-    return frozenset({MULTIPLIER_TRAIT} if shares and shares.per_vcpu else ())
+    return frozenset({names.MULTIPLIER_TRAIT} if shares and shares.per_vcpu else ())
 
 
 def traits_for_cpus(flavor: Flavor, image: Image | None) -> frozenset[str]:
@@ -43,15 +31,16 @@ def traits_for_cpus(flavor: Flavor, image: Image | None) -> frozenset[str]:
     """
     needed = set()
     own = read_groups(flavor, FaultList())
-    if own.amount(VCPU) and own.amount(PCPU):
-        needed.add(AMOUNTS_TRAIT)
+    if own.amount(names.VCPU) and own.amount(names.PCPU):
+        needed.add(names.AMOUNTS_TRAIT)
     elif _is_mixed_by_realtime_mask(flavor, image):
-        needed.add(REALTIME_MASK_TRAIT)
-    if has_cpus_only(flavor, image):
-        needed.add(EVEN_MEMORY_TRAIT)
+        needed.add(names.REALTIME_MASK_TRAIT)
+    if has_cpus_only(flavor.extra_specs, properties(image)):
+        needed.add(names.EVEN_MEMORY_TRAIT)
     specs = flavor.extra_specs
-    if specs.get(EMULATOR_SPEC_KEY) in EMULATOR_POLICIES and EMULATOR_RELEASED_KEY not in specs:
-        needed.add(EMULATOR_THREADS_TRAIT)
+    is_policy = specs.get(policies.EMULATOR_SPEC_KEY) in policies.EMULATOR_POLICIES
+    if is_policy and policies.EMULATOR_RELEASED_KEY not in specs:
+        needed.add(names.EMULATOR_THREADS_TRAIT)
     return frozenset(needed)
 
 

@@ -9,7 +9,7 @@ may choose with ``hw_mem_page_size``. Pure.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -56,11 +56,10 @@ def asks_for_nodes(flavor: Flavor, image: Image | None) -> bool:
     return NODES in flavor.extra_specs or IMAGE_NODES in properties(image)
 
 
-def has_cpus_only(flavor: Flavor, image: Image | None) -> bool:
+def has_cpus_only(specs: Mapping[str, str], of_image: Mapping[str, str]) -> bool:
     """Return whether flavor or image describe the CPUs of nodes, and the memory of no node."""
-    of_cpus = (f"{CPUS}.0", f"{IMAGE_CPUS}.0")
-    keys = {*flavor.extra_specs, *properties(image)}
-    return not keys.isdisjoint(of_cpus) and not _has_any_memory(flavor, image)
+    keys = {*specs, *of_image}
+    return not keys.isdisjoint((f"{CPUS}.0", f"{IMAGE_CPUS}.0")) and not _has_any_memory(keys)
 
 
 def node_count(flavor: Flavor, image: Image | None) -> int | None:
@@ -92,7 +91,7 @@ def guest_nodes(
     faults.raise_if_any()
     # A flavor with hw:numa_mem.1 and without hw:numa_mem.0 is a mistake, not a request for
     # equal memory.
-    has_memory = memory or _has_any_memory(flavor, image)
+    has_memory = memory or _has_any_memory((*flavor.extra_specs, *properties(image)))
     if not cpus and not has_memory:
         return () if count is None else _equal_nodes(flavor, count)
     count = max(1, len(cpus), len(memory)) if count is None else count
@@ -162,9 +161,8 @@ def _equal_nodes(flavor: Flavor, count: int) -> tuple[GuestNode, ...]:
     return tuple(GuestNode(CpuSet(range(at, at + cpus)), memory_mb) for at in starts)
 
 
-def _has_any_memory(flavor: Flavor, image: Image | None) -> bool:
+def _has_any_memory(keys: Iterable[str]) -> bool:
     """Return whether flavor or image describe the memory of any node, in any order."""
-    keys = (*flavor.extra_specs, *properties(image))
     return any(key.startswith((f"{MEMORY}.", f"{IMAGE_MEMORY}.")) for key in keys)
 
 

@@ -49,9 +49,8 @@ def faults_of_any_size(
 ) -> tuple[Fault, ...]:
     """Return the faults of a flavor that stay whatever its sizes out of range become.
 
-    A size out of range, such as 0 vCPUs, must not hide the other faults (decision D82).
-    Each size out of range is replaced by several valid sizes in turn, and a fault that is not
-    found with each of the sizes depends on the size.
+    A size out of range, such as 0 vCPUs, must not hide the other faults (decision D82), so
+    valid sizes take its place in turn. A fault that not each of them has depends on the size.
 
     :param sizes: the sizes by field of :class:`~cpu_tiers.model.flavor.Flavor`, valid or not.
     :param check: returns the faults of a flavor with valid sizes.

@@ -88,8 +88,7 @@ def parse_shares(flavor: Flavor) -> Shares | None:
 def effective_shares(flavor: Flavor) -> Shares | None:
     """Return the shares of a server that exists: none if the shares of its flavor have a fault.
 
-    Every part of cpu-tiers that handles servers which exist calls this function: the claim of
-    a move, the weight of the guest, the reshape, ``allocation heal`` and the audit (decision D72).
+    Every part of cpu-tiers that handles servers which exist calls this function (decision D72).
     """
     with suppress(InvalidInput):
         return parse_shares(flavor)

@@ -137,8 +137,6 @@ def find_consumer_records(
 
 
 def _servers(context: RequestContext, uuids: Collection[ConsumerId]) -> dict[ConsumerId, Any]:
-    if not uuids:
-        return {}
     servers = objects.InstanceList.get_by_filters(
         context,
         {"uuid": list(uuids), "deleted": False, "soft_deleted": True},

@@ -25,6 +25,11 @@ _PROPERTIES = (
 )
 
 
+def field(value: objects.base.NovaObject, name: str) -> Any:
+    """Return a field of an object of Nova; ``None`` if the field is not set."""
+    return getattr(value, name) if name in value else None
+
+
 def extra_specs(flavor: objects.Flavor) -> Mapping[str, str]:
     """Return the extra specs of Nova's flavor; an empty mapping if Nova did not load them."""
     specs: Mapping[str, str] = flavor.extra_specs if "extra_specs" in flavor else {}
@@ -82,8 +87,7 @@ def to_image(image: objects.ImageMeta | None) -> Image | None:
     for node, memory_mb in enumerate(properties.get("hw_numa_mem", [])):
         texts[f"hw_numa_mem.{node}"] = str(memory_mb)
     traits = {f"trait:{name}": "required" for name in properties.get("traits_required", [])}
-    name = image.name if "name" in image and image.name else "(unnamed)"
-    return Image(name=name, properties={**texts, **traits})
+    return Image(name=field(image, "name") or "(unnamed)", properties={**texts, **traits})
 
 
 def to_group(group: objects.RequestGroup, suffix: str | None) -> RequestGroup:

@@ -1,9 +1,8 @@
 """Nova's NUMA objects as values of :mod:`cpu_tiers.model`, and the reverse.
 
-Nova has a single object, ``InstanceNUMATopology``, for the request of a guest and for the
-host cells and CPUs that the guest is pinned to. cpu-tiers has two values: a
-:class:`~cpu_tiers.model.guest.GuestTopology` and a
-:class:`~cpu_tiers.model.guest.Pinning`.
+Nova has a single object, ``InstanceNUMATopology``, for the request of a guest and for the host
+cells and CPUs that the guest is pinned to. cpu-tiers has two values: a
+:class:`~cpu_tiers.model.guest.GuestTopology` and a :class:`~cpu_tiers.model.guest.Pinning`.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -18,6 +17,7 @@ from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import PageSize
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.host import Pages
+from cpu_tiers.nova.convert import field
 
 _NAMED_SIZES: dict[int, PageSize] = {
     hardware.MEMPAGES_SMALL: "small",
@@ -68,11 +68,9 @@ def to_guest_topology(
             )
             for index, cell in enumerate(topology.cells)
         ),
-        cpu_policy=first.cpu_policy if "cpu_policy" in first else None,
-        cpu_thread_policy=first.cpu_thread_policy if "cpu_thread_policy" in first else None,
-        emulator_threads_policy=topology.emulator_threads_policy
-        if "emulator_threads_policy" in topology
-        else None,
+        cpu_policy=field(first, "cpu_policy"),
+        cpu_thread_policy=field(first, "cpu_thread_policy"),
+        emulator_threads_policy=field(topology, "emulator_threads_policy"),
         page_size=_NAMED_SIZES.get(size, size) if size else None,
         realtime=realtime,
     )
@@ -159,11 +157,9 @@ def _compute_cell(cell: objects.NUMACell) -> ComputeCell:
         cores=tuple(CpuSet(core & usable) for core in cell.siblings if core & usable),
         pages=tuple(Pages(size_kb=pages.size_kb, total=pages.total) for pages in cell.mempages),
         reserved_pages={
-            pages.size_kb: pages.reserved
-            for pages in cell.mempages
-            if "reserved" in pages and pages.reserved
+            pages.size_kb: pages.reserved for pages in cell.mempages if field(pages, "reserved")
         },
-        socket=cell.socket if "socket" in cell else None,
+        socket=field(cell, "socket"),
         used=Usage(
             pinned=CpuSet(cell.pinned_cpus),
             shared_vcpus=cell.cpu_usage,

@@ -20,7 +20,8 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.cpu_masks import DEDICATED_MASK, REALTIME, REALTIME_MASK
 from cpu_tiers.extra_specs.cpu_policies import EMULATOR_SPEC_KEY, POLICY, emulator_threads_policy
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
-from cpu_tiers.extra_specs.numa import CPUS, IMAGE_CPUS, IMAGE_MEMORY, MEMORY
+from cpu_tiers.extra_specs.numa import MEMORY, has_cpus_only
+from cpu_tiers.model.flavor import properties
 from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image, with_specs
 from cpu_tiers.nova.seams import Function, seam
 
@@ -47,11 +48,12 @@ def equal_flavor(flavor: objects.Flavor, image: objects.ImageMeta) -> objects.Fl
     :raises nova.exception.InvalidRequest: a flavor with amounts contradicts itself or the image.
     """
     specs = extra_specs(flavor)
-    amounts = _amounts_of_both(specs)
-    if not (amounts or _has_realtime_mask_only(specs, image) or _has_cpus_only(specs, image)):
+    amounts, ours = _amounts_of_both(specs), to_image(image)
+    cpus_only = has_cpus_only(specs, properties(ours))
+    if not (amounts or cpus_only or _has_realtime_mask_only(specs, image)):
         return flavor
     try:
-        guest = guest_cpus(to_flavor(flavor), to_image(image))
+        guest = guest_cpus(to_flavor(flavor), ours)
     except InvalidInput as error:
         if not amounts:
             return flavor  # Nova decides, since it knows all keys of the flavor
@@ -62,7 +64,7 @@ def equal_flavor(flavor: objects.Flavor, image: objects.ImageMeta) -> objects.Fl
     equal = {key: value for key, value in specs.items() if key not in dropped}
     if guest.policy == "mixed" and not (guest.realtime and not amounts):
         equal |= {POLICY: "mixed", DEDICATED_MASK: str(guest.dedicated)}
-    if _has_cpus_only(specs, image):
+    if cpus_only:
         equal |= {f"{MEMORY}.{n}": str(node.memory_mb) for n, node in enumerate(guest.nodes)}
     return with_specs(flavor, equal)
 
@@ -80,16 +82,6 @@ def _amounts_of_both(specs: Mapping[str, str]) -> frozenset[str]:
 def _has_realtime_mask_only(specs: Mapping[str, str], image: objects.ImageMeta) -> bool:
     has_mask = REALTIME_MASK in specs or image.properties.get("hw_cpu_realtime_mask")
     return bool(has_mask) and DEDICATED_MASK not in specs
-
-
-def _has_cpus_only(specs: Mapping[str, str], image: objects.ImageMeta) -> bool:
-    """Tell whether the CPUs of NUMA nodes are described, and the memory of no node is."""
-
-    def has(key: str, in_image: str) -> bool:
-        in_flavor = any(name.startswith(f"{key}.") for name in specs)
-        return in_flavor or bool(image.properties.get(in_image))
-
-    return has(CPUS, IMAGE_CPUS) and not has(MEMORY, IMAGE_MEMORY)
 
 
 def _translate_flavor(

@@ -248,8 +248,7 @@ def _innermost(attribute: Any) -> Any:
 def _parameters(function: Callable[..., Any]) -> str:
     """Return the parameters of a function as its ``def`` has them, without annotations.
 
-    Kinds and defaults count: a wrapper hands on the default that it was written with, and
-    passes arguments by position.
+    Kinds and defaults count (decision D58).
     """
     signature = inspect.signature(function)
     plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]

@@ -27,6 +27,9 @@ NUMA = "[filter_scheduler] query_placement_for_numa"
 Read = Callable[[], ServerRequest]
 """Returns the server, or raises an InvalidInput for a flavor that cannot be read."""
 
+_Claim = Callable[[ServerRequest], int | None]
+"""Returns the VCPU_SHARES that a server claims; ``None`` with an option that claims no shares."""
+
 # Without shares: nova-scheduler does not read the shares of a flavor for the query for NUMA nodes
 # by itself, and the shares of NUMA nodes have no faults beside the faults of the flavor's shares.
 _NODES = {name: BUILT_IN[name] for name in ("numa", "sizes", "thread_policy", "image_traits")}
@@ -86,13 +89,6 @@ class Inspection:
     pinned: Mapping[str, int] = field(default_factory=dict)
 
 
-class _Option(NamedTuple):
-    """What an option makes nova-scheduler do for a new server, and for a server that exists."""
-
-    boot: Callable[[ServerRequest], object]
-    move: Callable[[ServerRequest], int | None]
-
-
 def broken_rules(read: Read) -> BrokenRules | None:
     """Return the broken rules of a server; ``None`` if the server breaks no rule."""
     faults = FaultList()
@@ -101,23 +97,23 @@ def broken_rules(read: Read) -> BrokenRules | None:
         faults.faults.extend(request_faults(server))
     refused_by = (API,) if faults.faults else ()
     moves: dict[str, Move | None] = {}
-    for name, option in _OPTIONS.items():
+    for name, (boot, move) in _OPTIONS.items():
         try:
-            option.boot(read())
+            boot(read())
         except InvalidInput as error:
             faults.faults.extend(error.faults)
-            moves[name] = _move(option, read)
+            moves[name] = _move(move, read)
     if not faults.faults:
         return None
     return BrokenRules(tuple(dict.fromkeys(faults.faults)), (*refused_by, *moves), moves)
 
 
-def _move(option: _Option, read: Read) -> Move | None:
+def _move(move: _Claim, read: Read) -> Move | None:
     try:
         server = read()
         stored = GuestCpus(counts=CpuCounts(shared=server.flavor.vcpus, dedicated=0))
         existing = as_existing(server, stored)
-        return Move(option.move(existing), by_stored_cpus=existing.existing is stored)
+        return Move(move(existing), by_stored_cpus=existing.existing is stored)
     except InvalidInput:
         return None
 
@@ -136,10 +132,11 @@ def _claim_nodes(server: ServerRequest) -> None:
     claims(server._replace(query_numa=True), {"numa": BUILT_IN["numa"]})
 
 
-_OPTIONS = {
-    SHARES: _Option(boot=_claim_shares, move=_claim_shares),
-    NUMA: _Option(boot=_request_nodes, move=_claim_nodes),
+_OPTIONS: Mapping[str, tuple[Callable[[ServerRequest], object], _Claim]] = {
+    SHARES: (_claim_shares, _claim_shares),
+    NUMA: (_request_nodes, _claim_nodes),
 }
+"""What each option makes nova-scheduler do for a new server, and for a server that exists."""
 
 
 def request_faults(

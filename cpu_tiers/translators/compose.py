@@ -45,9 +45,8 @@ def compose(
 def _with_disk_apart(group: RequestGroup) -> RequestGroup:
     """Return the group, with the suffix ``_DISK`` if it is unsuffixed and requests only a disk.
 
-    Hosts may share a pool of disks. If only pools serve the unsuffixed group, Placement
-    13 to 16 keep the candidate of one host or of none
-    (``docs/contributor/upstream/shared-disk.rst``).
+    Hosts may share a pool of disks. If only pools serve the unsuffixed group, Placement 13 to 16
+    keep the candidate of one host or of none (``docs/contributor/upstream/shared-disk.rst``).
     """
     if group.suffix or group.resources.keys() != {DISK_GB} or group.has_traits:
         return group

@@ -261,9 +261,7 @@ def _read_traits(text: str) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(name for name in names if not name.startswith("!")), forbidden
 
 
-def relaxed_queries(
-    queries: Sequence[NovasQuery],
-) -> Iterator[tuple[NovasQuery, tuple[str, ...]]]:
+def relaxed_queries(queries: Sequence[NovasQuery]) -> Iterator[tuple[NovasQuery, tuple[str, ...]]]:
     """Yield each query without each constraint alone, and then without each two of them.
 
     The constraints are told in words. A query that would request nothing is left out: Placement

@@ -1,17 +1,15 @@
 """The contract of a translator, for plugins of the namespace ``cpu_tiers.translators``.
 
-A translator is a callable that takes a :class:`ServerRequest` and returns the request
-groups that it adds to the query: values with a suffix, amounts by resource class, and
-required and forbidden traits. A translator may also return a
-:class:`~cpu_tiers.model.request.SameSubtree` of groups. A translator changes nothing,
-does no I/O and reads no configuration.
+A translator is a callable that takes a :class:`ServerRequest` and returns the request groups that
+it adds to the query: values with a suffix, amounts by resource class, and required and forbidden
+traits. A translator may also return a :class:`~cpu_tiers.model.request.SameSubtree` of groups. A
+translator changes nothing, does no I/O and reads no configuration.
 
 * Groups of the same suffix are merged: the merged group has the traits of all groups.
   If two translators claim the same resource class in a group, an
   :class:`~cpu_tiers.errors.ExtensionError` names both translators.
-* As in Nova, an amount that the flavor states itself (``resources[N]:CLASS``) replaces
-  the amount of a translator for the same class, except in a group with a
-  ``requester_id``.
+* As in Nova, an amount that the flavor states itself (``resources[N]:CLASS``) replaces the amount
+  of a translator for the same class, except in a group with a ``requester_id``.
 * A group without resources must be in a :class:`~cpu_tiers.model.request.SameSubtree`.
 * If the input cannot be translated, the translator raises an
   :class:`~cpu_tiers.errors.InvalidInput` with every fault.
@@ -60,9 +58,8 @@ class ServerRequest(_ServerRequest):
     :param query_vcpu_shares: ``[filter_scheduler] query_placement_for_vcpu_shares``.
     :param ports: the ports as they are in Neutron now; they are read again for each move
         of the server.
-    :param query_numa: ``[filter_scheduler] query_placement_for_numa``: request the NUMA
-        nodes of the guest, and keep guests without NUMA nodes away from hosts that
-        report their NUMA nodes.
+    :param query_numa: ``[filter_scheduler] query_placement_for_numa``: request the NUMA nodes of
+        the guest, and keep guests without NUMA nodes away from hosts that report their NUMA nodes.
     :param as_fallback: request a host that does not report its NUMA nodes.
     :param existing: the guest of a server that exists, and that no fault of its flavor may keep
         from being moved (decision D72); ``None`` for a server that is going to be created or

@@ -48,10 +48,8 @@ class TraitValidator(base.ExtraSpecValidator):
         faults = FaultList()
         suffix, _, _ = name.removeprefix("trait").partition(":")
         check_soft_trait(f"extra spec {name}", suffix, value, faults)
-        try:
-            faults.raise_if_any()
-        except InvalidInput as error:
-            raise exception.ValidationError(f"Validation failed; {error}") from error
+        if faults.faults:
+            raise exception.ValidationError(f"Validation failed; {InvalidInput(faults.faults)}")
 
 
 def _trait_validators() -> list[base.ExtraSpecValidator]:

@@ -79,7 +79,7 @@ class LibvirtDriver(driver.LibvirtDriver):
         :raises ReportRefused: at a start, where reporting was turned off, or where provider.yaml
             reports shares, too.
         """
-        run = host_report.current()
+        run = host_report.CURRENT.get()
         if run is None:  # no function of Nova 31 to 34 calls the driver outside of a run
             super().update_provider_tree(provider_tree, nodename, allocations=allocations)
             return
@@ -192,10 +192,7 @@ def _root_as_before(host: HostReport, decision: ReportDecision) -> Iterator[None
 
 
 def _reshape(
-    host: HostReport,
-    decision: ReportDecision,
-    nodes: frozenset[str],
-    allocations: Allocations,
+    host: HostReport, decision: ReportDecision, nodes: frozenset[str], allocations: Allocations
 ) -> None:
     """Give servers their missing shares, and move servers to NUMA nodes.
 

@@ -2,9 +2,7 @@
 
 Nova gives a guest a weight only by ``quota:cpu_shares``. So the driver shows Nova a flavor with
 ``quota:cpu_shares``, and a seam keeps the weight in a live migration. On a host that reports
-shares, a guest without a valid weight gets no weight, because its server claims no shares. With
-``[libvirt] least_weight_without_tier`` such a guest gets the least weight (decision D94).
-
+shares, a guest without a valid weight gets no weight, or the least weight (decision D94).
 Spec: cpu-performance-service-levels, "CPU Share Management".
 """
 
@@ -29,10 +27,9 @@ LOG = logging.getLogger(__name__)
 def with_plain_shares(flavor: objects.Flavor, *, gives_least: bool) -> objects.Flavor:
     """Return a flavor whose ``quota:cpu_shares`` is the weight that the guest must have.
 
-    Extra specs with a fault give no tier and are logged: such a server may be older than
-    the installation of cpu-tiers, and must still start again (decision D72). On a host that
-    neither reports shares nor gives the least weight, a flavor without a multiplier is left to
-    Nova.
+    Extra specs with a fault give no tier and are logged: the server must still start again
+    (decision D72). On a host that neither reports shares nor gives the least weight, a flavor
+    without a multiplier is left to Nova.
 
     :param gives_least: whether a guest without a tier gets the least weight.
     """

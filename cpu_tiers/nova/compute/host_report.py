@@ -50,13 +50,8 @@ class TrackerRun:
     edited: set[str] = field(default_factory=set)
 
 
-# A context variable, because nova-compute handles several requests at the same time.
-_CURRENT: ContextVar[TrackerRun | None] = ContextVar("cpu_tiers_tracker_run", default=None)
-
-
-def current() -> TrackerRun | None:
-    """Return the run of the calling resource tracker, or ``None`` outside of a run."""
-    return _CURRENT.get()
+CURRENT: ContextVar[TrackerRun | None] = ContextVar("cpu_tiers_tracker_run", default=None)
+"""The run of the calling resource tracker: nova-compute handles several requests at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +211,7 @@ def _remember(
         allocations.
     """
     run = TrackerRun(tracker=self, context=context, startup=startup)
-    token = _CURRENT.set(run)
+    token = CURRENT.set(run)
     with refusals_end_process() if startup else contextlib.nullcontext():
         try:
             return original(self, context, compute_node, startup)
@@ -225,7 +220,7 @@ def _remember(
                 raise
             raise MoveRefused(str(failure)) from failure
         finally:
-            _CURRENT.reset(token)
+            CURRENT.reset(token)
 
 
 SEAMS = (

@@ -1,13 +1,9 @@
 """Seams for ports that request only traits, or any one of several traits (decision D88).
 
-nova-compute sends the query for a port that is attached to a running server. And two functions of
-Nova in nova-compute look for the provider of a port in the allocations of the server. A port that
-requests no amounts has no part in the allocations:
-
-* When a resize is reverted, Nova maps each port to a provider of the source host by the
-  allocations and the traits. Without a provider for each port the server goes to ERROR.
-* When a port is detached, Nova frees the resources of the port. Without an allocation of the
-  provider the detachment fails after the port is gone.
+nova-compute sends the query for a port that is attached to a running server, and looks for the
+provider of a port in the allocations of the server, where a port without amounts has none: the
+revert of a resize would put the server into ERROR, and the detachment of a port would fail after
+the port is gone.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it

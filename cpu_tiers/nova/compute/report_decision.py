@@ -3,9 +3,8 @@
 The decision is made anew in each run of Nova's resource tracker, from nova.conf and from the
 inventories of the host in Placement. Reporting cannot be turned off while Placement has
 inventories of the NUMA nodes or of shares. For a host with servers, reporting can be turned on
-only at a start of nova-compute, because Nova reshapes only at a start. A reshape needs the
-allocations of all consumers from Placement and their flavors from Nova's database. Where one of
-both does not answer, Nova's own inventories must be reported all the same (decision D85).
+only at a start of nova-compute, because Nova reshapes only at a start. Where Placement or Nova's
+database does not answer, Nova's own inventories must be reported all the same (decision D85).
 """
 
 import contextlib

@@ -1,9 +1,8 @@
 """A refusal to start nova-compute ends the process (decision D83).
 
-Nova hands an exception of the start on to the end of its program, and the process does not end as
-an operator expects. With native threads the process stays: at its end, Python waits for the thread
-in which Nova's libvirt host handles lost connections (``Host._conn_event_thread``), and the thread
-never ends. With eventlet oslo.service stops the process with the status 0.
+Nova hands an exception of the start on to the end of its program. With native threads the process
+then stays, because a thread of Nova's libvirt host never ends. With eventlet oslo.service stops
+the process with the status 0.
 """
 
 import logging
@@ -46,8 +45,7 @@ def refusals_end_process(*kinds: type[Exception]) -> Iterator[None]:
 def end_process(refusal: Exception) -> NoReturn:
     """Log why nova-compute does not start, and end the process at once with the status 1.
 
-    oslo.service ends a process in the same way after SIGINT. Nothing is lost: Nova has not yet
-    written the report of the host, and serves no requests.
+    Nothing is lost: Nova has not yet written the report of the host, and serves no requests.
     """
     LOG.critical("nova-compute does not start: %s", refusal)
     logging.shutdown()

@@ -1,11 +1,10 @@
 """Seams that pin guest cells to the host cells that the server has allocated in Placement.
 
-Nova's ``hardware.numa_fit_instance_to_host`` chooses host cells and page sizes
-without regard to allocations on NUMA nodes. nova-scheduler calls the function for
-each candidate and to consume a host for the next server of a request,
-nova-compute in every claim of the resource tracker. If the host cells are known,
-the seam calls Nova's function once for each guest cell, with the allocated host
-cell as the whole host.
+Nova's ``hardware.numa_fit_instance_to_host`` chooses host cells and page sizes without regard to
+allocations on NUMA nodes. nova-scheduler calls the function for each candidate and to consume a
+host for the next server of a request, nova-compute in every claim of the resource tracker. If the
+host cells are known, the seam calls Nova's function once for each guest cell, with the allocated
+host cell as the whole host.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -23,6 +22,7 @@ from nova.virt import hardware
 
 from cpu_tiers.model.guest import CellPlace
 from cpu_tiers.nova import steps
+from cpu_tiers.nova.convert import field
 from cpu_tiers.nova.numa.candidate_cells import on_interfaces, places_of
 from cpu_tiers.nova.seams import Function, seam
 
@@ -105,9 +105,8 @@ class _Fitting:
             what = "networks" if has_devices else "PCI devices"
             LOG.debug("The %s of the server are not on the host cells %s", what, ids)
             return None
-        return objects.InstanceNUMATopology(
-            cells=cells, emulator_threads_policy=_policy(self.guest)
-        )
+        policy = field(self.guest, "emulator_threads_policy")
+        return objects.InstanceNUMATopology(cells=cells, emulator_threads_policy=policy)
 
     def _fit_cell(
         self, number: int, host_cell: objects.NUMACell, size_kb: int | None
@@ -119,16 +118,15 @@ class _Fitting:
         # Nova's function changes the cells of the guest, and several ways may be tried.
         cell = self.guest.cells[number].obj_clone()
         if size_kb is not None:
-            asked = ("pagesize" in cell and cell.pagesize) or None
+            asked = field(cell, "pagesize") or None
             if not _may_have(asked, host_cell, size_kb):
                 return None
             if asked is not None:
                 cell.pagesize = size_kb
         # Nova reserves a CPU for isolated emulator threads on the first cell of each guest, so
         # only the guest with the first cell has the policy.
-        guest = objects.InstanceNUMATopology(
-            cells=[cell], emulator_threads_policy=None if number else _policy(self.guest)
-        )
+        policy = None if number else field(self.guest, "emulator_threads_policy")
+        guest = objects.InstanceNUMATopology(cells=[cell], emulator_threads_policy=policy)
         # A host and a guest of one cell each leave nothing to Nova's fit_cache, which keeps
         # results by the ids of guest cells although fitting changes the ids.
         return self.fit(objects.NUMATopology(cells=[host_cell]), guest, None, self.limits)
@@ -182,10 +180,6 @@ def _may_have(asked: int | None, host_cell: objects.NUMACell, size_kb: int) -> b
     if asked is None or asked == hardware.MEMPAGES_SMALL:
         return is_small
     return not (is_small and asked == hardware.MEMPAGES_LARGE)
-
-
-def _policy(guest: objects.InstanceNUMATopology) -> str | None:
-    return guest.emulator_threads_policy if "emulator_threads_policy" in guest else None
 
 
 def _ways_of(mappings: object) -> Ways | None:

@@ -22,9 +22,7 @@ from cpu_tiers.nova.convert_numa import to_guest_topology, to_pinning
 
 
 def find_residents(
-    compute_node: ComputeNode,
-    wanted: Collection[ConsumerId],
-    others: Collection[ConsumerId] = (),
+    compute_node: ComputeNode, wanted: Collection[ConsumerId], others: Collection[ConsumerId] = ()
 ) -> Mapping[ConsumerId, Resident]:
     """Return the residents for some consumers of a host, without those that Nova does not know.
 

@@ -16,7 +16,7 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.host_traits import traits_for_cpus, traits_for_weight
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.nova import custom_names, steps
-from cpu_tiers.nova.convert import name_of, to_flavor, to_image
+from cpu_tiers.nova.convert import field, name_of, to_flavor, to_image
 from cpu_tiers.nova.options import CONF, extends_cpu_policies
 from cpu_tiers.nova.scheduler.refusal import is_admission, refusing
 from cpu_tiers.nova.seams import Function
@@ -35,8 +35,7 @@ def required_traits(request_spec: objects.RequestSpec) -> frozenset[str]:
     if CONF[filter_scheduler.GROUP].query_placement_for_vcpu_shares:
         required |= traits_for_weight(flavor)
     if extends_cpu_policies():
-        image = to_image(request_spec.image if "image" in request_spec else None)
-        required |= traits_for_cpus(flavor, image)
+        required |= traits_for_cpus(flavor, to_image(field(request_spec, "image")))
     # Last, because a move of a server that needs no trait must not cost a query.
     return required if required and is_admission(request_spec) else frozenset()
 

@@ -13,6 +13,7 @@ from nova import objects
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.conf.weigher import SAME_HOST, SAME_PROJECT
+from cpu_tiers.nova.convert import field
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.protocols import HostManager, HostState
 
@@ -64,9 +65,8 @@ def _present_host(request_spec: objects.RequestSpec, host_manager: HostManager) 
     Nova's moves ignore the present host, and name it first; only a resize that may stay on the
     host does not. ``[filter_scheduler] track_instance_changes`` must be on to find that one.
     """
-    if "ignore_hosts" in request_spec and request_spec.ignore_hosts:
-        first: str = request_spec.ignore_hosts[0]
-        return first
+    if ignored := field(request_spec, "ignore_hosts"):
+        return str(ignored[0])
     # A copy: other threads of nova-scheduler add hosts.
     known = list(host_manager._instance_info.items())
     server = request_spec.instance_uuid

@@ -1,8 +1,7 @@
 """Which requests cpu-tiers may refuse in nova-scheduler, and how.
 
 nova-scheduler refuses a faulty flavor where a server is created or gets another flavor. A server
-that exists is moved whatever faults its flavor has (decision D72): it then claims nothing of the
-resource classes of which its flavor does not tell a valid amount.
+that exists is moved whatever faults its flavor has (decision D72).
 
 Every failure of cpu-tiers while nova-scheduler looks for a host becomes NoValidHost, which
 nova-conductor handles in every operation, and leaves the server as it was. After another exception
@@ -21,7 +20,7 @@ from nova import context, exception, objects
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.in_time import Beside
-from cpu_tiers.nova.convert import name_of, to_flavor, to_image
+from cpu_tiers.nova.convert import field, name_of, to_flavor, to_image
 from cpu_tiers.nova.notes import search_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.translators import ServerRequest, Translator
@@ -58,7 +57,7 @@ def server_of(request_spec: objects.RequestSpec) -> ServerRequest:
     """
     return ServerRequest(
         flavor=to_flavor(request_spec.flavor),
-        image=to_image(request_spec.image if "image" in request_spec else None),
+        image=to_image(field(request_spec, "image")),
         query_vcpu_shares=CONF[filter_scheduler.GROUP].query_placement_for_vcpu_shares,
     )
 
@@ -78,11 +77,11 @@ def existing_server(request_spec: objects.RequestSpec, error: InvalidInput) -> S
         LOG.warning(
             "Server %s is moved though its flavor %s is faulty, and claims nothing of the resource"
             " classes that the faults are about: %s",
-            _field(request_spec, "instance_uuid"),
+            field(request_spec, "instance_uuid"),
             name_of(request_spec.flavor),
             error,
         )
-    novas = to_guest_cpus(_field(request_spec, "numa_topology"), request_spec.flavor.vcpus)
+    novas = to_guest_cpus(field(request_spec, "numa_topology"), request_spec.flavor.vcpus)
     return as_existing(server_of(request_spec), novas)
 
 
@@ -92,10 +91,10 @@ def is_admission(request_spec: objects.RequestSpec) -> bool:
     nova-conductor restricts each move to the cell v2 of the server, or allows it to leave the
     cell; nova-conductor does neither for a boot.
     """
-    destination = _field(request_spec, "requested_destination")
-    cell = _field(destination, "cell") if destination else None
+    destination = field(request_spec, "requested_destination")
+    cell = field(destination, "cell") if destination else None
     if not cell:
-        return not (destination and _field(destination, "allow_cross_cell_move"))
+        return not (destination and field(destination, "allow_cross_cell_move"))
     return _gets_another_flavor(request_spec, cell)
 
 
@@ -105,7 +104,7 @@ def _gets_another_flavor(request_spec: objects.RequestSpec, cell: objects.CellMa
     Only the database knows: the request spec of a resize has the new flavor only. A failed read
     counts as a move, which must go on.
     """
-    server = str(_field(request_spec, "instance_uuid"))
+    server = str(field(request_spec, "instance_uuid"))
     waiting = {"migration_type": "resize", "status": "pre-migrating"}
     try:
         with context.target_cell(context.get_admin_context(), cell) as cell_context:
@@ -133,8 +132,3 @@ def valid_translators(
         else:
             valid[name] = translator
     return valid
-
-
-def _field(value: objects.base.NovaObject, name: str) -> object:
-    """Return a field of an object of Nova; ``None`` if the field is not set."""
-    return getattr(value, name) if name in value else None

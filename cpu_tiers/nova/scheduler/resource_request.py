@@ -1,10 +1,9 @@
 """Seam that adds the request groups of translators to Nova's query for allocation candidates.
 
 The seam calls every translator whose groups Nova does not request already
-(:func:`cpu_tiers.translators.contract.already_requested_by`). Of the built-in
-translators, only the translator of VCPU_SHARES is called. Nova calls
-``ResourceRequest.from_request_spec`` for boot, resize, every kind of migration,
-evacuation and unshelving.
+(:func:`cpu_tiers.translators.contract.already_requested_by`). Of the built-in translators, only
+the translator of VCPU_SHARES is called. Nova calls ``ResourceRequest.from_request_spec`` for boot,
+resize, every kind of migration, evacuation and unshelving.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it

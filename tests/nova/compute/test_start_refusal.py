@@ -72,7 +72,7 @@ def test_a_run_of_the_resource_tracker(
     error: Exception, startup: bool, is_edited: bool, ends: bool
 ) -> None:
     def update(self: object, context: object, compute_node: object, startup: bool) -> None:
-        run: Any = host_report.current()
+        run: Any = host_report.CURRENT.get()
         if is_edited:
             run.edited.add("one")
         raise error

@@ -18,6 +18,7 @@ from nova import objects
 
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
 from cpu_tiers.nova import steps
+from cpu_tiers.nova.convert import field
 from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.numa.candidate_cells import Candidate, Summaries, has_nodes, places_of
 from cpu_tiers.nova.options import CONF
@@ -188,7 +189,7 @@ def cells_of(candidate: Candidate) -> list[int]:
 
 
 def _requests_devices(spec_obj: objects.RequestSpec) -> bool:
-    requests = spec_obj.pci_requests if "pci_requests" in spec_obj else None
+    requests = field(spec_obj, "pci_requests")
     return bool(requests and requests.requests)
 
 
