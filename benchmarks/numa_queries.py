@@ -27,7 +27,7 @@ from cpu_tiers.model.names import NUMA_SERVER, standard_traits
 from cpu_tiers.model.numa import CELL_TRAIT, NODE_TRAIT, count_traits, page_traits
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.translators import ServerRequest, translate
-from cpu_tiers.translators.cheaper_query import cheaper
+from cpu_tiers.translators.numa import cheaper
 
 GOAL = 0.75
 MOST_NODES_UNBOUNDED = 2

@@ -1,6 +1,6 @@
 """The options of the weigher in ``[filter_scheduler]``."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -9,7 +9,7 @@ from cpu_tiers import extensions
 from cpu_tiers.conf.weigher_types import Multiplier, ScoringName, ShapeType, WeightedNames
 from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.soft_traits import soft_traits
-from cpu_tiers.model.names import as_known
+from cpu_tiers.model import names
 from cpu_tiers.weights import REQUESTED_TO_CAPACITY, SCORINGS, RequestedToCapacity, Scoring
 from cpu_tiers.weights.soft_traits import SoftTraits
 
@@ -210,7 +210,8 @@ def _of_options(options: Any) -> dict[str, Scoring]:
 
 def class_weights(options: Any) -> dict[str, float]:
     """Return the weights of the resource classes that count, by the names that cpu-tiers uses."""
-    return {as_known(name): each for name, each in options.resource_provider_resources.items()}
+    weights = options.resource_provider_resources
+    return {names.as_known(name): weight for name, weight in weights.items()}
 
 
 def request_traits(options: Any, extra_specs: Mapping[str, str]) -> SoftTraits:
@@ -228,3 +229,33 @@ def request_traits(options: Any, extra_specs: Mapping[str, str]) -> SoftTraits:
     faults.raise_if_any()
     avoided = {name: -weight for name, weight in avoided.items()}
     return SoftTraits({**preferred, **avoided}, soft_traits(extra_specs))
+
+
+def idle_names(
+    options: Any,
+    has_class: Callable[[str], bool] = names.is_resource_class,
+    has_trait: Callable[[str], bool] = names.is_trait,
+) -> list[str]:
+    """Return a line for each configured resource class and trait that counts for no host.
+
+    Of soft traits, only names that Placement cannot have: no host need have the others today.
+
+    :param options: the values of ``[filter_scheduler]``.
+    :param has_class, has_trait: tell whether a host may have the class or the trait. By default
+        only a name that Placement cannot have counts for no host.
+    """
+    lines = []
+    for option, has, can_be in (
+        ("resource_provider_resources", has_class, names.is_resource_class),
+        ("resource_provider_traits", has_trait, names.is_trait),
+        ("resource_provider_avoided_traits", names.is_trait, names.is_trait),
+        ("resource_provider_preferred_traits", names.is_trait, names.is_trait),
+    ):
+        for name in options[option]:
+            if not name.endswith("*") and not has(names.as_known(name)):
+                is_class = can_be is names.is_resource_class
+                known = names.STANDARD_CLASSES if is_class else names.standard_traits()
+                meant = None if can_be(name) else names.similar(name, known)
+                hint = f"; did you mean {meant}?" if meant else ""
+                lines.append(f"[filter_scheduler] {option}: {name} counts for no host{hint}")
+    return lines

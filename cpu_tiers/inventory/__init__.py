@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from cpu_tiers.errors import ExtensionError, FaultList
-from cpu_tiers.inventory import cpus, disk, memory, numa, shares
+from cpu_tiers.inventory import cpus, memory, shares
 from cpu_tiers.inventory.contract import AllocationRatio, Host, InventoryOptions, Reporter
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
 from cpu_tiers.model.names import DISK_GB, NUMA_SERVER, names_of_trait
@@ -18,9 +18,9 @@ __all__ = ["BUILT_IN", "AllocationRatio", "Host", "InventoryOptions", "Reporter"
 
 BUILT_IN: Mapping[str, Reporter] = {
     "cpus": cpus.report,
-    "disk": disk.report,
+    "disk": memory.report_disk,
     "memory": memory.report,
-    "numa": numa.report,
+    "numa": cpus.report_nodes,
     "shares": shares.report,
 }
 """The reporters of cpu-tiers itself, by the names of their entry points."""
@@ -31,9 +31,8 @@ def build_tree(
 ) -> ProviderTree:
     """Return the provider tree of a host.
 
-    :param reporters: the reporters by name;
-        ``cpu_tiers.extensions.load("cpu_tiers.inventory")`` returns the
-        reporters of all installed distributions.
+    :param reporters: the reporters by name; ``cpu_tiers.extensions.load("cpu_tiers.inventory")``
+        returns the reporters of all installed distributions.
     :raises InvalidInput: the host cannot satisfy an option; all faults at once.
     :raises ExtensionError: two reporters contradict each other.
     """

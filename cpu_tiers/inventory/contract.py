@@ -1,15 +1,13 @@
 """The contract of a reporter, for plugins of the namespace ``cpu_tiers.inventory``.
 
-A reporter is a callable that takes a :class:`Host` and
-:class:`InventoryOptions` and returns
-:class:`~cpu_tiers.model.inventory.ResourceProvider` values. The root provider
-has the name of the host and no parent; all child providers name a parent. A reporter changes none
-of its arguments, does no I/O and reads no configuration.
+A reporter is a callable that takes a :class:`Host` and :class:`InventoryOptions` and returns
+:class:`~cpu_tiers.model.inventory.ResourceProvider` values. The root provider has the name of the
+host and no parent; all child providers name a parent. A reporter changes none of its arguments,
+does no I/O and reads no configuration.
 
-* Providers of equal name are merged: the merged provider has the traits and
-  the inventories of both. If two reporters report the same resource class of
-  the same provider, ``build_tree`` raises an
-  :class:`~cpu_tiers.errors.ExtensionError` with the names of both reporters.
+* Providers of equal name are merged: the merged provider has the traits and the inventories of
+  both. If two reporters report the same resource class of the same provider, ``build_tree`` raises
+  an :class:`~cpu_tiers.errors.ExtensionError` with the names of both reporters.
 * If the host cannot satisfy an option, the reporter raises an
   :class:`~cpu_tiers.errors.InvalidInput` with every fault.
 """

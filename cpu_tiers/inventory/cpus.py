@@ -1,7 +1,7 @@
-"""The CPUs of a host: VCPU for shared CPUs, PCPU for dedicated CPUs.
+"""The CPUs of a host, VCPU for shared CPUs and PCPU for dedicated CPUs, and its NUMA nodes.
 
 The CPUs are reported on the root provider, or on each NUMA node of the host. Spec:
-numa-topology-with-rps, "Compute node RP" and "NUMA RP".
+numa-topology-with-rps, "Compute node RP", "NUMA RP" and "Optionally configured NUMA resources".
 
 The rules for the sets are Nova's (configuration guide, ``[compute] cpu_shared_set``). If
 neither set is configured, every CPU is shared. If only the dedicated set is
@@ -16,8 +16,12 @@ from cpu_tiers.errors import FaultList
 from cpu_tiers.inventory.contract import Host, InventoryOptions
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.inventory import Inventory, ResourceProvider, divide_reserved
-from cpu_tiers.model.names import PCPU, VCPU
-from cpu_tiers.model.numa import node_name
+from cpu_tiers.model.names import NUMA_SERVER, PCPU, VCPU, names_of_trait
+from cpu_tiers.model.numa import CELL_TRAIT, NO_NUMA_TRAIT, NODE_TRAIT, count_traits, node_name
+
+ANCHOR = Inventory(total=10_000, max_unit=1)
+"""The inventory of ``NUMA_SERVER``: more than a host has servers. Each server with
+NUMA nodes claims 1 of the root provider."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,3 +134,23 @@ def cpu_providers(host: Host, options: InventoryOptions) -> tuple[CpuProvider, .
         for cell in host.topology.cells
         if cell.cpus or cell.memory_kb
     )
+
+
+def report_nodes(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
+    """Report the providers and traits for ``[compute] enable_numa_reporting_to_placement``.
+
+    A host with ``True`` reports each NUMA node with HW_NUMA_ROOT and the number of its host cell,
+    and on the root provider how many nodes with CPUs there are. A host with ``False`` reports
+    HW_NON_NUMA on its root provider. A host where the option is not set reports neither.
+    """
+    if options.enable_numa_reporting_to_placement is None:
+        return []
+    if not options.enable_numa_reporting_to_placement:
+        return [ResourceProvider(name=host.name, traits=names_of_trait(NO_NUMA_TRAIT))]
+    nodes = cpu_providers(host, options)
+    count = count_traits(sum(bool(node.cpus) for node in nodes))
+    providers = [ResourceProvider(name=host.name, inventories={NUMA_SERVER: ANCHOR}, traits=count)]
+    for node in nodes:
+        traits = frozenset({NODE_TRAIT, f"{CELL_TRAIT}{node.cell}"})
+        providers.append(ResourceProvider(name=node.name, parent=node.parent, traits=traits))
+    return providers

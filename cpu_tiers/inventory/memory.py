@@ -1,6 +1,6 @@
-"""The memory of a host: MEMORY_MB.
+"""The memory of a host, MEMORY_MB, and its local disk, DISK_GB.
 
-It is reported on the root provider, or on one provider for each NUMA cell and
+Memory is reported on the root provider, or on one provider for each NUMA cell and
 page size. The base size is the smallest page size of a host: 4 kB, or 64 kB on some
 arm64 and ppc64 hosts. The memory of a cell that is not in huge pages is in pages of
 the base size. Spec: numa-topology-with-rps, "Memory pagesize RP".
@@ -13,7 +13,7 @@ from cpu_tiers.errors import Fault, FaultList, InvalidInput
 from cpu_tiers.inventory.contract import AllocationRatio, Host, InventoryOptions
 from cpu_tiers.model.host import HostTopology, NumaCell
 from cpu_tiers.model.inventory import ResourceProvider, divide_reserved
-from cpu_tiers.model.names import MEMORY_MB
+from cpu_tiers.model.names import DISK_GB, MEMORY_MB
 from cpu_tiers.model.numa import node_name, page_traits, pages_name
 
 _KB_WITHOUT_PAGES = {"ppc64": 64, "ppc64le": 64}
@@ -152,3 +152,13 @@ def _reserved_faults(
                     given=f"{count} pages of {size} kB on NUMA node {cell}",
                     allowed=f"reserve at most {present}, the pages of this size on the node",
                 )
+
+
+def report_disk(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
+    """Report DISK_GB on the root provider if the host has a local disk."""
+    if not host.disk_gb:
+        return []
+    # Rounded up to GiB, as nova.compute.utils.convert_mb_to_ceil_gb does.
+    reserved_gb = -(-options.reserved_host_disk_mb // 1024)
+    disk = options.disk_allocation_ratio.inventory(host.disk_gb, reserved_gb)
+    return [ResourceProvider(name=host.name, inventories={DISK_GB: disk})]

@@ -1,11 +1,9 @@
 """The CPU shares of a host: VCPU_SHARES.
 
-The total is ``vcpu_share_multiplier`` x the number of shared CPUs, and the
-allocation ratio is the ratio of VCPU. ``max_unit`` is the largest weight that
-the kernel accepts for a guest. ``reserved`` has the shares of
-``reserved_host_cpus``, and a part of the other shares for the own threads of
-QEMU. Spec: cpu-performance-service-levels, "Automatic Inventory Reporting";
-decision D2.
+The total is ``vcpu_share_multiplier`` x the number of shared CPUs, and the allocation ratio is the
+ratio of VCPU. ``max_unit`` is the largest weight that the kernel accepts for a guest. ``reserved``
+has the shares of ``reserved_host_cpus``, and a part of the other shares for the own threads of
+QEMU. Spec: cpu-performance-service-levels, "Automatic Inventory Reporting"; decision D2.
 """
 
 from collections.abc import Iterable

@@ -12,7 +12,7 @@ from lxml.builder import E
 from lxml.etree import QName, _Element
 
 from cpu_tiers.errors import ExtensionError, FaultList
-from cpu_tiers.libvirt import cputune, memory, numa
+from cpu_tiers.libvirt import cputune, memory
 from cpu_tiers.libvirt.contract import DomainElements, Guest
 from cpu_tiers.libvirt.document import CpuSetReader, read_root, whole_number
 from cpu_tiers.model.cpu_set import MAX_CPU, CpuSet
@@ -21,7 +21,7 @@ from cpu_tiers.model.domain import Domain
 BUILT_IN: Mapping[str, DomainElements] = {
     "cputune": cputune.elements,
     "memory": memory.elements,
-    "numa": numa.elements,
+    "numa": memory.numa_elements,
 }
 """The plugins of cpu-tiers, by the names of their entry points in pyproject.toml."""
 

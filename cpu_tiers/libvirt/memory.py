@@ -1,14 +1,16 @@
-"""Write ``<memoryBacking>``: large pages, and locked memory for real-time vCPUs.
+"""Write the memory of a guest: its pages, and its cells with the host cells that they are on.
 
-Source: https://libvirt.org/formatdomain.html#memory-backing.
+Source: https://libvirt.org/formatdomain.html#memory-backing, #numa-node-tuning and
+#guest-numa-topology.
 """
 
 from collections.abc import Iterable, Mapping
 
 from lxml.builder import E
-from lxml.etree import _Element
+from lxml.etree import SubElement, _Element
 
 from cpu_tiers.libvirt.contract import Guest
+from cpu_tiers.model.cpu_set import CpuSet
 
 
 def elements(guest: Guest) -> Iterable[_Element]:
@@ -39,3 +41,28 @@ def large_pages(guest: Guest) -> Mapping[int, int]:
         if pinning.page_size_kb is not None and pinning.page_size_kb > smallest:
             sizes[cell.id] = pinning.page_size_kb
     return sizes
+
+
+def numa_elements(guest: Guest) -> Iterable[_Element]:
+    """Return ``<numatune>`` and ``<cpu>`` if the guest has a topology.
+
+    The memory mode is strict: the memory of each guest cell comes from its host cell, or the guest
+    does not start. With large pages all memory is shared, because a vhost-user device that is
+    plugged in later has to map it, and libvirt cannot change ``memAccess`` of a running guest.
+    """
+    if not guest.cells:
+        return
+    nodeset = str(CpuSet(pinning.host_cell for _, pinning in guest.cells))
+    numatune = E.numatune(E.memory(mode="strict", nodeset=nodeset))
+    numa = E.numa()
+    # Nova does the same, for the same reason (_get_cpu_numa_config_from_instance).
+    access = {"memAccess": "shared"} if large_pages(guest) else {}
+    for cell, pinning in guest.cells:
+        number = str(cell.id)
+        node = str(pinning.host_cell)
+        SubElement(numatune, "memnode", cellid=number, mode="strict", nodeset=node)
+        cpus, memory = str(CpuSet(cell.cpuset | cell.pcpuset)), str(cell.memory_mb)
+        attributes = {"id": number, "cpus": cpus, "memory": memory, "unit": "MiB"}
+        SubElement(numa, "cell", attributes | access)
+    yield numatune
+    yield E.cpu(numa)

@@ -9,7 +9,7 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.port import Port
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.translators import ServerRequest, fallback, translate
-from cpu_tiers.translators.cheaper_query import cheaper
+from cpu_tiers.translators.numa import cheaper
 from tests.random_clouds.brute_force import Placement, in_placement
 from tests.random_clouds.drawing import (
     MOST_COMBINATIONS,

@@ -1,8 +1,7 @@
 """Seams that attach the scores of a scheduler request to the host states of the request.
 
-Nova's ``HostManager._get_host_states`` builds new host states for every request, so
-an attribute of a host state lives as long as the request and is not shared with
-requests in other threads.
+Nova's ``HostManager._get_host_states`` builds new host states for every request, so an attribute
+of a host state lives as long as the request and is not shared with requests in other threads.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it

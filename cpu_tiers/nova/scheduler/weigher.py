@@ -19,7 +19,7 @@ from nova import objects
 from nova.scheduler import utils, weights
 
 from cpu_tiers.conf import filter_scheduler, weigher
-from cpu_tiers.conf.score_names import idle_names
+from cpu_tiers.conf.weigher import idle_names
 from cpu_tiers.nova import options
 from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.options import CONF

@@ -15,7 +15,7 @@ from cpu_tiers.tools.frame.server_request import (
     requests_numa_nodes,
 )
 from cpu_tiers.translators import fallback, translate
-from cpu_tiers.translators.cheaper_query import cheaper
+from cpu_tiers.translators.numa import cheaper
 
 _FORMS: Mapping[str, Callable[[CandidateQuery], CandidateQuery]] = {
     "spec": lambda query: query,

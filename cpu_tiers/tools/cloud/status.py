@@ -16,7 +16,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 from oslo_upgradecheck.upgradecheck import main as run_checks
 
 from cpu_tiers.conf import filter_scheduler
-from cpu_tiers.conf.score_names import idle_names
+from cpu_tiers.conf.weigher import idle_names
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
 from cpu_tiers.tools.cloud.upgrade_checks import (

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from oslo_config import cfg
 
 from cpu_tiers import extensions
-from cpu_tiers.conf.score_names import idle_names
-from cpu_tiers.conf.weigher import class_weights, configured_scorings, request_traits
+from cpu_tiers.conf.weigher import class_weights, configured_scorings, idle_names, request_traits
 from cpu_tiers.model.candidate_list import read_candidate_list
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.tools.frame.cloud_source import aggregate_uuids

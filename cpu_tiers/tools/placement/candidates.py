@@ -21,7 +21,7 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import ReadProgress, read_hosts, untold
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 from cpu_tiers.tools.simulation.reasons import HostReason, Reasons, named, nearest
-from cpu_tiers.translators.cheaper_query import cheaper
+from cpu_tiers.translators.numa import cheaper
 from cpu_tiers.translators.server_queries import ServerQueries
 
 COMPUTE_NODE = "COMPUTE_NODE"

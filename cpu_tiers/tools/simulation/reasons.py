@@ -24,8 +24,8 @@ from cpu_tiers.tools.simulation.providers import (
     Stock,
     are_in,
 )
-from cpu_tiers.translators.cheaper_query import cheaper
 from cpu_tiers.translators.constraints import constraints, without
+from cpu_tiers.translators.numa import cheaper
 
 _MOST_SOLUTIONS = 2_000
 """So many ways to serve a query are compared for the least missing amount."""

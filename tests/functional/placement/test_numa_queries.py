@@ -20,7 +20,7 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import embedded_placement
 from cpu_tiers.tools.placement.sync import sync
 from cpu_tiers.translators import ServerRequest, fallback, translate
-from cpu_tiers.translators.cheaper_query import cheaper
+from cpu_tiers.translators.numa import cheaper
 from cpu_tiers.translators.server_queries import server_queries
 from tests.functional.placement.providing import provide, put_into_aggregate
 

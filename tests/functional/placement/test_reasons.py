@@ -20,8 +20,8 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.simulation import CloudProvider
 from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Reasons
 from cpu_tiers.translators import fallback, translate
-from cpu_tiers.translators.cheaper_query import cheaper
 from cpu_tiers.translators.constraints import constraints, without
+from cpu_tiers.translators.numa import cheaper
 from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.random_clouds.drawing import draw_hosts, draw_server

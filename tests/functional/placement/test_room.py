@@ -15,7 +15,7 @@ from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.candidates import read_room
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.translators import ServerRequest, fallback, translate
-from cpu_tiers.translators.cheaper_query import cheaper
+from cpu_tiers.translators.numa import cheaper
 from cpu_tiers.translators.server_queries import ServerQueries, server_queries
 from tests import made_once
 from tests.draws import clouds, repeatable

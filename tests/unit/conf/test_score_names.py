@@ -1,6 +1,6 @@
 from typing import Any
 
-from cpu_tiers.conf.score_names import idle_names
+from cpu_tiers.conf.weigher import idle_names
 
 
 def idle(classes: list[str], traits: list[str], *has: Any, is_soft: bool = False) -> list[str]:

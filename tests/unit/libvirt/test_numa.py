@@ -1,12 +1,12 @@
 from lxml.etree import _Element
 
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.numa import elements
+from cpu_tiers.libvirt.memory import numa_elements
 from tests.unit.libvirt.guests import LARGE_PAGES, MIXED, guest
 
 
 def parts(guest: Guest) -> tuple[_Element, list[dict[str, str]]]:
-    numatune, cpu = elements(guest)
+    numatune, cpu = numa_elements(guest)
     assert (numatune.tag, cpu.tag) == ("numatune", "cpu")
     return numatune, [dict(cell.items()) for cell in cpu.findall("numa/cell")]
 
@@ -34,4 +34,4 @@ def test_with_large_pages_in_any_node_the_memory_of_all_is_shared() -> None:
 
 
 def test_a_guest_without_topology() -> None:
-    assert not list(elements(guest()))
+    assert not list(numa_elements(guest()))

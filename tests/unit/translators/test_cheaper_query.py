@@ -2,7 +2,7 @@
 
 from cpu_tiers.model.port import Port
 from cpu_tiers.translators import fallback, translate
-from cpu_tiers.translators.cheaper_query import cheaper
+from cpu_tiers.translators.numa import cheaper
 from cpu_tiers.translators.server_queries import server_queries
 from tests.unit.translators.queries import ONE, SMALL, Query, read, server
 

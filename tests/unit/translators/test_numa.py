@@ -9,7 +9,7 @@ from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.port import Port
 from cpu_tiers.translators import ServerRequest, claims, fallback, numa, translate
-from cpu_tiers.translators.cheaper_query import cheaper
+from cpu_tiers.translators.numa import cheaper
 from tests.unit.translators.queries import (
     LARGE,
     ONE,

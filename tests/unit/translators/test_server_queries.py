@@ -4,7 +4,7 @@ import pytest
 
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.translators import ServerRequest
-from cpu_tiers.translators.cheaper_query import cheaper
+from cpu_tiers.translators.numa import cheaper
 from cpu_tiers.translators.server_queries import SchedulerOptions, server_queries
 
 DISABLED = "root_required=!COMPUTE_STATUS_DISABLED"

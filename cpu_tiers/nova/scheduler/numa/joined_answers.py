@@ -25,7 +25,7 @@ from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.notes import query_of
 from cpu_tiers.nova.numa.candidate_cells import Candidate, NodeMappings, Summaries, with_places
 from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
-from cpu_tiers.nova.scheduler.numa.numa_groups import NumaRequest
+from cpu_tiers.nova.scheduler.numa.numa_query import NumaRequest
 from cpu_tiers.nova.scheduler.refusal import REASONS
 from cpu_tiers.nova.seams import Function
 from cpu_tiers.translators import ServerRequest

@@ -23,7 +23,7 @@ from cpu_tiers.nova.notes import QueryNotes
 from cpu_tiers.nova.numa.candidate_cells import NodeMappings
 from cpu_tiers.nova.scheduler.numa import joined_answers
 from cpu_tiers.nova.scheduler.numa.joined_answers import SEAM
-from cpu_tiers.nova.scheduler.numa.numa_groups import NumaRequest
+from cpu_tiers.nova.scheduler.numa.numa_query import NumaRequest
 from cpu_tiers.translators import ServerRequest
 from tests.nova.computes import SHARES
 from tests.nova.faults import no_bad_query

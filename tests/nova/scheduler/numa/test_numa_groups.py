@@ -14,7 +14,7 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.numa import NO_NUMA_TRAIT
 from cpu_tiers.nova.notes import query_of
-from cpu_tiers.nova.scheduler.numa import numa_groups
+from cpu_tiers.nova.scheduler.numa import numa_query
 from cpu_tiers.translators import ServerRequest
 
 GPU = "CUSTOM_GPU"
@@ -51,14 +51,14 @@ SIZES = {"VCPU": 4, "MEMORY_MB": 1024}
 
 def test_a_copy_is_changed_separately() -> None:
     original = request({None: SIZES})
-    duplicate = numa_groups.copy_of(original)
+    duplicate = numa_query.copy_of(original)
     duplicate.get_request_group(None).resources = {"VCPU": 1}
-    numa_groups.avoid_nodes(duplicate)
+    numa_query.avoid_nodes(duplicate)
     assert resources(original) == {None: SIZES}
 
 
 def test_a_host_without_nodes_is_told_by_the_root() -> None:
-    made = numa_groups.to_fallback(request({None: {**SIZES, "DISK_GB": 1}}))
+    made = numa_query.avoid_nodes(request({None: {**SIZES, "DISK_GB": 1}}), NO_NUMA_TRAIT)
     assert resources(made) == {None: {**SIZES, "DISK_GB": 1}}
     assert made._root_forbidden == {"CUSTOM_NUMA_NODES_1", NO_NUMA_TRAIT}
     assert made.group_policy is None
@@ -75,7 +75,7 @@ def test_a_host_without_nodes_is_told_by_the_root() -> None:
 def test_a_request_that_takes_nothing_of_numa_nodes_is_unchanged(groups: Groups) -> None:
     made = request(groups)
     before = resources(made)
-    assert numa_groups.avoid_nodes(made) is made
+    assert numa_query.avoid_nodes(made) is made
     assert resources(made) == before
     assert query_of(made).numa is None
 
@@ -87,8 +87,8 @@ def test_the_sets_of_the_request_spec_are_not_edited() -> None:
     made._same_subtree = same_subtree
     made.get_request_group(None).required_traits = {"COMPUTE_NODE"}
     made.get_request_group(None).aggregates = [["aggregate"]]
-    numa_groups.to_fallback(numa_groups.copy_of(made))
-    numa_groups.request_nodes(made, server(), [])
+    numa_query.avoid_nodes(numa_query.copy_of(made), NO_NUMA_TRAIT)
+    numa_query.request_nodes(made, server(), [])
     assert (root_required, root_forbidden) == ({"CUSTOM_A"}, {"CUSTOM_B"})
     assert same_subtree == [["1", "2"]]
     assert made._root_required == {"CUSTOM_A", "COMPUTE_NODE", "CUSTOM_NUMA_NODES_2"}
@@ -131,7 +131,7 @@ def test_the_group_policy(
     made = request({None: SIZES, **groups}, before)
     made.get_request_group(None).aggregates = aggregates
     other: Any = "another request"
-    numa_groups.request_nodes(made, server(), [other])
+    numa_query.request_nodes(made, server(), [other])
     numa_request = query_of(made).numa
     assert numa_request is not None
     assert made.group_policy == policy
@@ -145,4 +145,4 @@ def test_a_group_of_the_flavor_with_only_traits_left_is_refused() -> None:
     made = request({None: {"MEMORY_MB": 1024}, "1": {"VCPU": 4}})
     made.get_request_group("1").required_traits = {"CUSTOM_A"}
     with pytest.raises(InvalidInput, match="CUSTOM_A"):
-        numa_groups.request_nodes(made, server(**specs), [])
+        numa_query.request_nodes(made, server(**specs), [])

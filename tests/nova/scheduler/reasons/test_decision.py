@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from cpu_tiers.nova.scheduler.reasons.decision import Decision, Round, named
+from cpu_tiers.nova.scheduler.reasons.decisions import Decision, Round, named
 
 HOSTS = [SimpleNamespace(host=f"host{number}") for number in range(12)]
 

@@ -11,7 +11,7 @@ import pytest
 
 from cpu_tiers.nova.notes import search_of
 from cpu_tiers.nova.scheduler.reasons import decisions
-from cpu_tiers.nova.scheduler.reasons.decision import Decision, Round
+from cpu_tiers.nova.scheduler.reasons.decisions import Decision, Round
 from tests.nova.cloud import Cloud
 
 BORING = {
