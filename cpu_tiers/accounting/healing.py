@@ -1,23 +1,34 @@
-"""Healing: the additions to the allocations on a host as Placement has it, by provider.
+"""What the consumers of a host get, and where they go when the host begins to report NUMA nodes.
 
 On a host that reports its NUMA nodes, a server gets its missing shares on the nodes where it
-holds VCPU, and a server that holds nothing at all gets what its flavor requests. Pure.
+holds VCPU, and a server that holds nothing at all gets what its flavor requests. On a host that
+begins to report NUMA nodes, consumers first get their missing shares, and afterwards CPUs, memory
+and shares of the root move to nodes; consumers with allocations of nodes stay there (decision D8).
+Pure.
 """
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from cpu_tiers.accounting.holdings import ConsumerId, Holdings, Portion, ProviderName, sum_portions
+from cpu_tiers.accounting.holdings import (
+    Amounts,
+    ConsumerId,
+    Holdings,
+    Portion,
+    ProviderName,
+    sum_portions,
+)
 from cpu_tiers.accounting.missing_shares import (
     Addition,
     Owner,
     Shortfall,
     additions_of,
+    missing_shares,
     plan_share_additions,
 )
-from cpu_tiers.accounting.relocation import Resident, assign_to_nodes
-from cpu_tiers.errors import InvalidInput
+from cpu_tiers.accounting.relocation import Relocation, Resident, UnplacedPart, assign_to_nodes
+from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import GuestCpus
 from cpu_tiers.model.inventory import Inventory, ProviderTree
 from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
@@ -53,27 +64,23 @@ class HealPlan:
 def plan_additions(
     tree: ProviderTree,
     holdings: Holdings[ProviderName],
-    missing_shares: Iterable[Shortfall],
-    missing_everything: Iterable[Shortfall],
+    without_shares: Iterable[Shortfall],
+    without_anything: Iterable[Shortfall],
     residents: Mapping[ConsumerId, Resident],
 ) -> tuple[Addition, ...]:
     """Return the additions for the consumers of a host, as Placement has the host now.
 
-    :param missing_shares: the shares that consumers lack, of all providers
-        together.
-    :param missing_everything: all that the flavor requests, of consumers that
-        hold nothing.
-    :param residents: the place of the guests of ``missing_everything``.
+    :param without_shares: the shares that consumers lack, of all providers together.
+    :param without_anything: all that the flavor requests, of consumers that hold nothing.
+    :param residents: the place of the guests of ``without_anything``.
     """
     root = ProviderName(tree.root.name)
     by_vcpu = holdings
     if VCPU_SHARES in tree.root.inventories:  # a provider.yaml may give shares to the root
-        by_vcpu = Holdings(
-            {c: Portion({root: amounts}) for c, amounts in holdings.amounts.items()}
-        )
-    shares = plan_share_additions(share_inventories(tree), by_vcpu, missing_shares)
+        by_vcpu = Holdings({c: Portion({root: held}) for c, held in holdings.amounts.items()})
+    shares = plan_share_additions(share_inventories(tree), by_vcpu, without_shares)
     added = sum_portions(addition.goes_to for addition in shares if not addition.limits)
-    return shares + _whole_additions(tree, holdings.total + added, missing_everything, residents)
+    return shares + _whole_additions(tree, holdings.total + added, without_anything, residents)
 
 
 def without_anchor(tree: ProviderTree, holdings: Holdings[ProviderName]) -> frozenset[ConsumerId]:
@@ -84,11 +91,10 @@ def without_anchor(tree: ProviderTree, holdings: Holdings[ProviderName]) -> froz
     root = ProviderName(tree.root.name)
     if NUMA_SERVER not in tree.root.inventories:
         return frozenset()
-    nodes = frozenset(ProviderName(provider.name) for provider in tree.providers[1:])
     return frozenset(
         consumer
         for consumer, portion in holdings.items()
-        if NUMA_SERVER not in portion.of(root) and portion.only(nodes).total.keys() & OF_NODES
+        if NUMA_SERVER not in portion.of(root) and portion.without(root).total.keys() & OF_NODES
     )
 
 
@@ -123,8 +129,8 @@ def _whole_additions(
 ) -> tuple[Addition, ...]:
     """Return the additions for consumers without allocations.
 
-    CPUs and memory are put on NUMA nodes as for a host that becomes NUMA-aware.
-    Everything else, such as disk, stands on the root.
+    CPUs and memory go to NUMA nodes as in a :class:`MovePlan`. Everything else, such as disk,
+    stands on the root.
     """
     root, *nodes = tree.providers
     whole = {shortfall.consumer: shortfall for shortfall in shortfalls}
@@ -149,18 +155,87 @@ def _whole_additions(
         for provider, resources in (Portion({ProviderName(root.name): stays}) + places).items():
             of_provider = replace(shortfall, resources=resources)
             by_provider.setdefault(provider, []).append(of_provider)
-    inventories = {
-        ProviderName(provider.name): provider.inventories for provider in tree.providers
-    }
+    inventories = {ProviderName(each.name): each.inventories for each in tree.providers}
     return (*without_node, *additions_of(inventories, used, by_provider))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovePlan:
+    """The relocations and additions of the consumers of a host that begins to report NUMA nodes.
+
+    :param host: the name of the root provider.
+    :param consumers: the consumers that move.
+    :param residents: of all consumers of the host that Nova knows.
+    :param additions: the shares that consumers get, before they move or where they stay.
+    :param relocations: of the consumers that move; empty unless all of them fit.
+    :param unplaced: the parts of consumers that do not fit.
+    """
+
+    host: ProviderName
+    consumers: tuple[ConsumerId, ...]
+    residents: Mapping[ConsumerId, Resident]
+    additions: Mapping[ConsumerId, Addition] = field(default_factory=dict)
+    relocations: tuple[Relocation, ...] = ()
+    unplaced: tuple[UnplacedPart, ...] = ()
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """Return a message for each part and each addition that does not fit."""
+        of_additions = (fault for a in self.additions.values() for fault in a.faults)
+        return (*(part.fault for part in self.unplaced), *of_additions)
+
+    def limit(self, consumer: ConsumerId) -> str:
+        """Return why a consumer does not fit; empty if it fits."""
+        faults = [part.fault for part in self.unplaced if part.consumer == consumer]
+        addition = self.additions.get(consumer)
+        return "; ".join(f.given for f in (*faults, *(addition.faults if addition else ())))
+
+    def goes_to(self, consumer: ConsumerId) -> Portion[ProviderName]:
+        """Return the amounts that a consumer gets of nodes; empty unless all consumers fit."""
+        if self.faults:
+            return Portion()
+        moves = [r.resources for r in self.relocations if r.consumer == consumer]
+        if consumer in self.additions:
+            moves.append(self.additions[consumer].goes_to.without(self.host))
+        return sum_portions(moves)
+
+
+def plan_moves(
+    tree: ProviderTree,
+    of_root: Mapping[ConsumerId, Amounts],
+    on_nodes: Holdings[ProviderName],
+    residents: Mapping[ConsumerId, Resident],
+) -> MovePlan:
+    """Return the plan of nova-compute for a host.
+
+    :param tree: the provider tree of the host as it is going to be.
+    :param of_root: the amounts of the root that the moving consumers hold.
+    :param on_nodes: the amounts of NUMA nodes that consumers hold already.
+    """
+    root = ProviderName(tree.root.name)
+    on_root = Holdings({c: Portion({root: amounts}) for c, amounts in of_root.items()})
+    holdings, shares = on_root + on_nodes, share_inventories(tree)
+    owners = {uuid: resident.owner for uuid, resident in residents.items() if resident.owner}
+    lacking = missing_shares(holdings.amounts, owners) if shares else ()
+    # The shares of the root move along with its VCPU; the others are used on the nodes.
+    planned = plan_share_additions(shares, holdings, lacking, along=root)
+    additions = {addition.shortfall.consumer: addition for addition in planned}
+    added = Holdings({consumer: addition.goes_to for consumer, addition in additions.items()})
+    going = {consumer: (on_root + added).of(consumer)[root] for consumer in on_root}
+    used = on_nodes.total + added.total.without(root)
+    relocations, unplaced = assign_to_nodes(tree, going, residents, used)
+    return MovePlan(
+        host=root,
+        consumers=tuple(sorted(of_root)),
+        residents=residents,
+        additions=additions,
+        relocations=() if unplaced else relocations,
+        unplaced=unplaced,
+    )
+
+
 def held_by_flavor(
-    owner: Owner,
-    cpus_of_nova: Callable[[], GuestCpus],
-    *,
-    has_pcpu: bool,
-    on_nodes: bool = False,
+    owner: Owner, cpus_of_nova: Callable[[], GuestCpus], *, has_pcpu: bool, on_nodes: bool = False
 ) -> dict[str, int]:
     """Return the amounts of a flavor, of the resource classes of NUMA nodes.
 

@@ -7,6 +7,7 @@ tells a ``Portion[ProviderId]`` from a ``Portion[ProviderName]``. JSON is read a
 edges, in :mod:`cpu_tiers.placement.records` and :mod:`cpu_tiers.placement.plan_file`. Pure.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -39,19 +40,15 @@ class _Held(Mapping[K, V]):
     entries: Mapping[K, V] = field(default_factory=dict)
 
     def __getitem__(self, key: K) -> V:
-        """Return the value of a key that is in the mapping."""
         return self.entries[key]
 
     def __iter__(self) -> Iterator[K]:
-        """Iterate over the keys."""
         return iter(self.entries)
 
     def __len__(self) -> int:
-        """Return the number of keys."""
         return len(self.entries)
 
     def __hash__(self) -> int:
-        """Return the same hash for equal mappings."""
         return hash(frozenset(self))
 
 
@@ -59,8 +56,8 @@ class _Held(Mapping[K, V]):
 class Portion(_Held[P, Amounts], Generic[P]):
     """Amounts by provider, for example the allocations of a consumer.
 
-    :param entries: positive amounts. Placement stores no amount of 0, so
-        zeros are dropped, and providers without any amount as well.
+    :param entries: amounts of 0, which Placement does not store either, are dropped, and so are
+        providers without any amount.
     """
 
     def __post_init__(self) -> None:
@@ -110,11 +107,10 @@ class Portion(_Held[P, Amounts], Generic[P]):
     @property
     def total(self) -> dict[str, int]:
         """The amounts of all providers together, by resource class."""
-        total: dict[str, int] = {}
+        total = Counter[str]()
         for amounts in self.values():
-            for name, amount in amounts.items():
-                total[name] = total.get(name, 0) + amount
-        return total
+            total.update(amounts)
+        return dict(total)
 
     def only(self, providers: Collection[P]) -> "Portion[P]":
         """Return the amounts of some of the providers."""
@@ -125,10 +121,7 @@ class Portion(_Held[P, Amounts], Generic[P]):
         return Portion({other: a for other, a in self.items() if other != provider})
 
     def renamed(self, new_name: Callable[[P], Q]) -> "Portion[Q]":
-        """Return a portion with the providers renamed.
-
-        :param new_name: returns the uuid for a name, or the name for a uuid.
-        """
+        """Return a portion in which a provider has its uuid for its name, or its name."""
         return Portion({new_name(provider): amounts for provider, amounts in self.items()})
 
     def to_json(self) -> dict[str, dict[str, int]]:
@@ -138,12 +131,10 @@ class Portion(_Held[P, Amounts], Generic[P]):
 
 def sum_portions(portions: Iterable[Portion[P]]) -> Portion[P]:
     """Return the sum of portions."""
-    total: dict[P, dict[str, int]] = {}
+    total: dict[P, Counter[str]] = {}
     for portion in portions:
         for provider, amounts in portion.items():
-            of_provider = total.setdefault(provider, {})
-            for name, amount in amounts.items():
-                of_provider[name] = of_provider.get(name, 0) + amount
+            total.setdefault(provider, Counter()).update(amounts)
     return Portion(total)
 
 
@@ -151,8 +142,7 @@ def sum_portions(portions: Iterable[Portion[P]]) -> Portion[P]:
 class Holdings(_Held[ConsumerId, Portion[P]], Generic[P]):
     """Portions by consumer, for example of all consumers of a host.
 
-    :param entries: a consumer with an empty portion holds nothing, and is
-        dropped: Placement forgets such a consumer, too.
+    :param entries: a consumer with an empty portion is dropped: Placement forgets it, too.
     """
 
     def __post_init__(self) -> None:

@@ -37,7 +37,6 @@ class Owner:
     :param server: the uuid of the server, also if a migration is the consumer.
     :param flavor: the flavor that the allocations were made for: the old flavor
         for the migration that keeps the source of a resize.
-    :param project_id, user_id: of the server.
     """
 
     name: str
@@ -52,10 +51,8 @@ class Owner:
 class Shortfall:
     """The missing resources of a consumer.
 
-    For a consumer without any allocation: all resources of its flavor. For all
-    other consumers: only shares.
-
-    :param resources: the amounts to add to the allocations of the consumer.
+    Of a consumer without any allocation, all resources of its flavor are missing; of all other
+    consumers, only shares.
     """
 
     consumer: ConsumerId
@@ -96,8 +93,7 @@ def divide_by_vcpu(
 ) -> dict[P, tuple[Shortfall, ...]]:
     """Divide the missing shares of each consumer between its providers, in proportion to VCPU.
 
-    :return: the shortfalls by provider. Providers without VCPU of
-        the consumer, or with 0 shares after rounding, are left out.
+    :return: the shortfalls by provider, without 0 shares after rounding.
     """
     by_provider: dict[P, tuple[Shortfall, ...]] = {}
     for shortfall in shortfalls:
@@ -122,8 +118,7 @@ class Addition:
 
     :param shortfall: all amounts together.
     :param goes_to: the same amounts by provider; empty if no place is known.
-    :param limits: the reasons why there is no room, by provider; empty if there
-        is room.
+    :param limits: the reasons why there is no room, by provider.
     """
 
     shortfall: Shortfall
@@ -155,8 +150,7 @@ def plan_share_additions(
 
     :param inventories: of all providers that have shares, or are going to have
         some. A consumer gets no shares of any other provider.
-    :param shortfalls: the missing shares of each consumer, of all providers
-        together.
+    :param shortfalls: the missing shares of each consumer, of all providers together.
     :param along: a provider whose VCPU is about to move to other providers. Its
         shares move along, so it needs no room for them.
     """
@@ -178,8 +172,7 @@ def additions_of(
     The smallest shortfall of a provider gets its room first, so that as few servers as
     possible are refused.
 
-    :param inventories: that the providers have, or are going to have; a provider that is not
-        here has none.
+    :param inventories: that the providers have, or are going to have.
     :param used: what all consumers hold.
     """
     additions: dict[ConsumerId, Addition] = {}
@@ -202,14 +195,11 @@ def additions_of(
 
 
 def _requested_shares(owner: Owner, vcpus: int) -> int:
-    """Return the shares of a server that exists: what nova-scheduler claims in a move, too.
-
-    :param vcpus: the VCPU that the server holds, for a flavor whose CPUs have a fault.
-    """
+    """Return the shares of a server that exists: what nova-scheduler claims in a move, too."""
     server = ServerRequest(owner.flavor, owner.image)
     try:
         return claimed_shares(server)
-    except InvalidInput as error:
+    except InvalidInput as error:  # the VCPU that the server holds is all that is known
         novas = GuestCpus(counts=CpuCounts(shared=vcpus, dedicated=0))
         shares = claimed_shares(as_existing(server, novas))
         LOG.warning("%s gets %s %s: %s", owner.name, shares or "no", VCPU_SHARES, error)

@@ -8,7 +8,7 @@ older release with other rules. Pure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cpu_tiers.accounting.holdings import Amounts, Portion, ProviderName
 from cpu_tiers.model.flavor import PageSize
@@ -21,57 +21,32 @@ from cpu_tiers.translators.shares import divide
 
 def memory_kind(size: int | str | None) -> str:
     """Return the kind of memory in pages that are not small, by their size in kB."""
-    return (
-        f"{MEMORY_MB} in {size} pages"
-        if isinstance(size, str)
-        else f"{MEMORY_MB} in pages of {size} kB"
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeInventory:
-    """An inventory of a NUMA node: of its CPUs, or of its memory in pages of one size.
-
-    :param provider: the provider that has the inventory. Memory stands on a
-        child of the NUMA node, one for each page size.
-    :param used: what all consumers hold of it.
-    """
-
-    provider: ProviderName
-    resource_class: str
-    inventory: Inventory
-    used: int
+    words = f"{size} pages" if isinstance(size, str) else f"pages of {size} kB"
+    return f"{MEMORY_MB} in {words}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumaNode:
-    """A NUMA node of a host, with its CPUs and memory.
+    """A NUMA node of a host, with its CPUs and memory by kind.
 
     :param cell: the id of the host cell.
-    :param inventories: by kind.
+    :param left: the amounts that can be claimed.
+    :param places: the provider that has a kind, and the resource class of the kind. Memory stands
+        on a child of the NUMA node, one for each page size.
     """
 
     cell: int
     name: str
-    inventories: Mapping[str, NodeInventory]
-
-    @property
-    def left(self) -> dict[str, int]:
-        """Return the amounts that can be claimed, by kind."""
-        return {kind: i.inventory.capacity - i.used for kind, i in self.inventories.items()}
+    inventories: dict[str, Inventory] = field(default_factory=dict)
+    left: dict[str, int] = field(default_factory=dict)
+    places: dict[str, tuple[ProviderName, str]] = field(default_factory=dict)
 
     def limit(self, amounts: Mapping[str, int], left: Mapping[str, int]) -> str:
         """Return why the node cannot hold all these amounts; empty if it can.
 
-        :param amounts: by kind.
-        :param left: the amounts that can still be claimed of the node, by kind.
+        :param amounts, left: by kind; ``left`` is what can still be claimed of the node.
         """
-        stock = {kind: of_kind.inventory for kind, of_kind in self.inventories.items()}
-        return limits_of(amounts, stock, left)
-
-    def place(self, kind: str) -> tuple[ProviderName, str]:
-        """Return the provider that has a kind, and the resource class of the kind."""
-        return self.inventories[kind].provider, self.inventories[kind].resource_class
+        return limits_of(amounts, self.inventories, left)
 
 
 def read_nodes(tree: ProviderTree, used: Portion[ProviderName]) -> tuple[NumaNode, ...]:
@@ -79,25 +54,18 @@ def read_nodes(tree: ProviderTree, used: Portion[ProviderName]) -> tuple[NumaNod
 
     :param used: what all consumers hold of the tree.
     """
-    names: dict[int, str] = {}
-    inventories: dict[int, dict[str, NodeInventory]] = {}
+    nodes: dict[int, NumaNode] = {}
     for provider, cell, size_kb in _node_providers(tree):
-        if size_kb is None:
-            names[cell] = provider.name
+        # A NUMA node stands before its page sizes.
+        node = nodes.setdefault(cell, NumaNode(cell=cell, name=provider.name))
+        is_large = size_kb is not None and SMALL_PAGES_TRAIT not in provider.traits
+        place = ProviderName(provider.name)
         for name, inventory in provider.inventories.items():
-            is_large = size_kb is not None and SMALL_PAGES_TRAIT not in provider.traits
             kind = memory_kind(size_kb) if is_large else name
-            provider_name = ProviderName(provider.name)
-            inventories.setdefault(cell, {})[kind] = NodeInventory(
-                provider=provider_name,
-                resource_class=name,
-                inventory=inventory,
-                used=used.of(provider_name).get(name, 0),
-            )
-    return tuple(
-        NumaNode(cell=cell, name=names[cell], inventories=inventories.get(cell, {}))
-        for cell in sorted(names)
-    )
+            node.inventories[kind] = inventory
+            node.left[kind] = inventory.capacity - used.of(place).get(name, 0)
+            node.places[kind] = place, name
+    return tuple(nodes[cell] for cell in sorted(nodes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,9 +104,9 @@ def _node_providers(tree: ProviderTree) -> Iterator[tuple[ResourceProvider, int,
 class GuestPart:
     """The amounts of a guest that go to one NUMA node of the host together.
 
-    :param amounts: by kind, see :mod:`~cpu_tiers.accounting.numa_nodes`.
-    :param cell: the id of the host cell; ``None`` if any node will do, except
-        the nodes of the other parts of the guest.
+    :param amounts: by kind.
+    :param cell: the id of the host cell; ``None`` if any node will do, except the nodes of the
+        other parts of the guest.
     """
 
     amounts: Mapping[str, int]
@@ -156,8 +124,7 @@ def divide_guest(
     """Return a part for each guest cell, or a single part for a guest without a topology.
 
     :param amounts: what the consumer holds.
-    :param pinning: the host cells of the guest; ``None`` if they are not known.
-    :param sizes: the page sizes of the host.
+    :param pinning: ``None`` if the host cells of the guest are not known.
     """
     if topology is None:
         return (GuestPart(amounts=amounts),)
@@ -179,7 +146,6 @@ def divide_guest(
 
 
 def _weights(name: str, topology: GuestTopology) -> list[int]:
-    """Return in which proportion a resource class is divided between the guest cells."""
     if name == MEMORY_MB:
         return [cell.memory_mb for cell in topology.cells]
     if name == PCPU:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from types import MappingProxyType
-from typing import Self
 
 from cpu_tiers.accounting.holdings import Amounts, Portion, ProviderId, ProviderName, sum_portions
 from cpu_tiers.accounting.missing_shares import Owner
@@ -171,8 +170,7 @@ def parent_interfaces(
 class PortShortfall:
     """The missing resources of a port, or its providers, if Neutron does not know them.
 
-    :param binding: the providers that serve the port; ``None`` if no provider
-        does, or if that cannot be told.
+    :param binding: ``None`` if no provider serves the port, or if that cannot be told.
     :param lacks: the amounts to add to the server's allocations.
     :param recorded: whether the profile of the port names its providers.
     :param limit: the reason why the port cannot be healed here; empty if it can.
@@ -188,52 +186,32 @@ class PortShortfall:
 
     def fault(self, owner: str) -> Fault:
         """Return the message for a shortfall with a limit."""
-        return Fault(
-            where=f"port {self.port.id} of {owner}", given=self.limit, allowed=self.advice
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortVerdict:
-    """The shortfall of a port, or the reason why the port cannot be healed here.
-
-    :param providers: the names of the providers that serve the port.
-    :param goes_to: the amounts that the server gets for the port.
-    """
-
-    owner: Owner
-    shortfall: PortShortfall
-    providers: tuple[str, ...]
-    goes_to: Portion[ProviderName]
-
-    @classmethod
-    def of(cls, owner: Owner, shortfall: PortShortfall, tree: ProviderTrees) -> Self:
-        """Return the verdict on the shortfall of a port of a server."""
-        serving = shortfall.binding.providers.values() if shortfall.binding else ()
-        return cls(
-            owner=owner,
-            shortfall=shortfall,
-            providers=tuple(sorted({tree.name(uuid) for uuid in serving})),
-            goes_to=shortfall.lacks.renamed(lambda uuid: ProviderName(tree.name(uuid))),
-        )
-
-    @property
-    def adds(self) -> dict[str, int]:
-        """The amounts that the server gets for the port, by resource class."""
-        return self.goes_to.total
+        return Fault(f"port {self.port.id} of {owner}", self.limit, self.advice)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortPlan:
-    """The verdicts on the ports of a host.
+    """The shortfalls of the ports of a host.
 
     :param host: the name of the root provider.
     :param asking: the number of ports on the host that request resources.
+    :param shortfalls: each with the server of the port.
+    :param tree: the providers of the host; empty if no port requests resources.
     """
 
     host: str
     asking: int = 0
-    verdicts: tuple[PortVerdict, ...] = ()
+    shortfalls: tuple[tuple[Owner, PortShortfall], ...] = ()
+    tree: ProviderTrees = field(default_factory=lambda: ProviderTrees(()))
+
+    def providers(self, shortfall: PortShortfall) -> list[str]:
+        """Return the names of the providers that serve a port."""
+        serving = shortfall.binding.providers.values() if shortfall.binding else ()
+        return sorted({self.tree.name(uuid) for uuid in serving})
+
+    def goes_to(self, shortfall: PortShortfall) -> Portion[ProviderName]:
+        """Return the amounts that the server of a port gets."""
+        return shortfall.lacks.renamed(lambda uuid: ProviderName(self.tree.name(uuid)))
 
 
 def find_port_shortfalls(
@@ -248,29 +226,26 @@ def find_port_shortfalls(
     A port that no provider serves yet has neither a ``binding`` nor a ``limit``.
 
     :param allocations: of the server.
-    :param interfaces: the interface of a port, by the id of the port, if it is
-        known.
-    :param flavor_amounts: what the server's flavor itself requests. Nothing
-        tells which provider gave it, so these amounts of any provider are never
-        taken for the part of a port.
+    :param interfaces: by the id of the port, as far as they are known.
+    :param flavor_amounts: what the server's flavor itself requests. Nothing tells which provider
+        gave it, so these amounts of any provider are never taken for the part of a port.
     """
-    in_order = sorted(ports, key=lambda port: port.id)
-    bound = [port for port in in_order if port.binding_profile.get(ALLOCATION)]
-    unbound = [port for port in in_order if not port.binding_profile.get(ALLOCATION)]
+    # Each check returns the shortfall, and the allocations that are left for other ports.
+    in_order, left = sorted(ports, key=lambda port: port.id), allocations
     shortfalls: list[PortShortfall | None] = []
-    left = allocations
-    for port in bound:
-        shortfall, left = _check_bound(port, left, tree)
-        shortfalls.append(shortfall)
+    for port in in_order:
+        if port.binding_profile.get(ALLOCATION):
+            shortfall, left = _check_bound(port, left, tree)
+            shortfalls.append(shortfall)
     left -= Portion(dict.fromkeys(left, flavor_amounts))
-    for port in unbound:
-        shortfall, left = _check_unbound(port, left, tree, interfaces.get(port.id))
-        shortfalls.append(shortfall)
-    return tuple(shortfall for shortfall in shortfalls if shortfall is not None)
+    for port in in_order:
+        if not port.binding_profile.get(ALLOCATION):
+            shortfall, left = _check_unbound(port, left, tree, interfaces.get(port.id))
+            shortfalls.append(shortfall)
+    return tuple(filter(None, shortfalls))
 
 
 def _check_bound(port: Port, left: ById, tree: ProviderTrees) -> tuple[PortShortfall | None, ById]:
-    """Return the shortfall of a bound port, and the allocations that are left for other ports."""
     try:
         binding = read_binding(port)
     except InvalidInput as error:
@@ -288,7 +263,6 @@ def _check_bound(port: Port, left: ById, tree: ProviderTrees) -> tuple[PortShort
 def _check_unbound(
     port: Port, left: ById, tree: ProviderTrees, interface: str | None
 ) -> tuple[PortShortfall | None, ById]:
-    """Return the shortfall of a port without a profile, and the allocations that are left."""
     try:
         groups = port.request.groups
     except InvalidInput as error:

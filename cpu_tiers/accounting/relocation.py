@@ -13,19 +13,11 @@ Consumers without allocations of the root do not move: a second relocation chang
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cpu_tiers.accounting.holdings import (
-    Amounts,
-    ConsumerId,
-    Portion,
-    ProviderId,
-    ProviderName,
-    sum_portions,
-)
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion, ProviderId, ProviderName
 from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.numa_nodes import (
     GuestPart,
     NumaNode,
-    PageSizes,
     divide_guest,
     page_sizes,
     read_nodes,
@@ -85,16 +77,13 @@ class Relocation:
     ) -> Portion[ProviderId]:
         """Return what the consumer holds after the relocation, with 1 ``NUMA_SERVER`` of the root.
 
-        :param before: what it holds now.
-        :param root: the uuid of the root provider of the host.
+        :param before: what the consumer holds now.
         :param uuid_of: returns the uuid of a provider by its name.
         """
         moved = self.amounts
         stays = {name: amount for name, amount in before[root].items() if name not in moved}
-        stays[NUMA_SERVER] = 1
-        return sum_portions(
-            (before.without(root), Portion({root: stays}), self.resources.renamed(uuid_of))
-        )
+        of_root = Portion({root: {**stays, NUMA_SERVER: 1}})
+        return before.without(root) + of_root + self.resources.renamed(uuid_of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,8 +153,7 @@ def assign_to_nodes(
     :param residents: a consumer without a resident has no NUMA topology.
     :param used: what all consumers hold of the NUMA nodes already.
     """
-    moving = OF_NODES - tree.root.inventories.keys()
-    moves = _moves(of_root, residents, moving, page_sizes(tree))
+    moves = _moves(tree, of_root, residents)
     places, unplaced = _place(moves, read_nodes(tree, used))
     homeless = {part.consumer for part in unplaced}
     fitting = (r for r in _relocations(moves, places) if r.consumer not in homeless)
@@ -173,11 +161,11 @@ def assign_to_nodes(
 
 
 def _moves(
+    tree: ProviderTree,
     of_root: Mapping[ConsumerId, Amounts],
     residents: Mapping[ConsumerId, Resident],
-    moving: frozenset[str],
-    sizes: PageSizes,
 ) -> list[_Move]:
+    moving, sizes = OF_NODES - tree.root.inventories.keys(), page_sizes(tree)
     moves = []
     for consumer in sorted(of_root):
         amounts = {name: n for name, n in of_root[consumer].items() if name in moving and n}
@@ -201,23 +189,21 @@ def _place(
     by_cell = {node.cell: node for node in nodes}
     left = {node.cell: dict(node.left) for node in nodes}
     places: dict[int, NumaNode] = {}
-    unplaced = []
+    floating, unplaced = {}, []
     # Guests that are pinned come first: they cannot go elsewhere, and the others can.
     for number, move in enumerate(moves):
-        if move.part.cell is None:
-            continue
-        node = by_cell.get(move.part.cell)
-        if node is None:
-            limit = f"it runs on NUMA node {move.part.cell}, which the host does not report"
-        else:
-            limit = node.limit(move.part.amounts, left[node.cell])
-        if node is None or limit:
+        cell, amounts = move.part.cell, move.part.amounts
+        if cell is None:
+            floating[number] = move
+        elif cell not in by_cell:
+            why = f"it runs on NUMA node {cell}, which the host does not report"
+            unplaced.append(move.unplaced(why))
+        elif limit := by_cell[cell].limit(amounts, left[cell]):
             unplaced.append(move.unplaced(limit))
-            continue
-        places[number] = node
-        for kind, amount in move.part.amounts.items():
-            left[node.cell][kind] -= amount
-    floating = {n: move for n, move in enumerate(moves) if move.part.cell is None}
+        else:
+            places[number] = by_cell[cell]
+            for kind, amount in amounts.items():
+                left[cell][kind] -= amount
     packed, left_over = _pack(floating, nodes, left)
     return places | packed, unplaced + left_over
 
@@ -263,7 +249,7 @@ def _relocations(moves: list[_Move], places: Mapping[int, NumaNode]) -> tuple[Re
     for number, node in sorted(places.items()):
         move = moves[number]
         for kind, amount in move.part.amounts.items():
-            provider, resource_class = node.place(kind)
+            provider, resource_class = node.places[kind]
             placed = portions.get(move.consumer, _NOTHING)
             portions[move.consumer] = placed + Portion({provider: {resource_class: amount}})
     return tuple(

@@ -11,11 +11,10 @@ from typing import Any
 
 from nova import objects
 
-from cpu_tiers.accounting import move_plan
-from cpu_tiers.accounting.healing import held_by_flavor
+from cpu_tiers.accounting import healing
+from cpu_tiers.accounting.healing import MovePlan, held_by_flavor
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Holdings
 from cpu_tiers.accounting.missing_shares import Owner, missing_shares
-from cpu_tiers.accounting.move_plan import MovePlan
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import PCPU, VCPU_SHARES
@@ -49,7 +48,7 @@ def plan_offline(compute_node: ComputeNode, tree: ProviderTree) -> MovePlan:
 
 def _plan(compute_node: ComputeNode, before: ReshapeInput) -> MovePlan:
     residents = find_residents(compute_node, dict.fromkeys((*before.of_root, *before.on_nodes)))
-    return move_plan.plan_moves(before.tree, before.of_root, before.on_nodes, residents)
+    return healing.plan_moves(before.tree, before.of_root, before.on_nodes, residents)
 
 
 def _root_amounts(compute_node: ComputeNode, tree: ProviderTree) -> dict[ConsumerId, Amounts]:

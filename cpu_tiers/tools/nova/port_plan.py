@@ -19,13 +19,7 @@ from nova.context import RequestContext
 from nova.network import constants, neutron
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
-from cpu_tiers.accounting.port_bindings import (
-    ALLOCATION,
-    PortBinding,
-    PortPlan,
-    PortShortfall,
-    PortVerdict,
-)
+from cpu_tiers.accounting.port_bindings import ALLOCATION, PortBinding, PortPlan, PortShortfall
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.providers import ProviderTrees
@@ -163,18 +157,17 @@ class HostPorts:
         return self._each(client, heal_server, ())
 
     def _each(self, client: PlacementClient, do: _Do, will_hold: Collection[str]) -> PortPlan:
-        compute_node = self._node
-        asking = sum(map(len, self._by_server.values()))
+        host, asking = self._node.name, sum(map(len, self._by_server.values()))
         servers = list(self._servers()) if asking else []
         if not servers:
-            return PortPlan(host=compute_node.name, asking=asking)
-        tree = port_healing.read_tree(client, compute_node.uuid)
-        verdicts = [
-            PortVerdict.of(server.owner, shortfall, tree)
+            return PortPlan(host=host, asking=asking)
+        tree = port_healing.read_tree(client, self._node.uuid)
+        shortfalls = tuple(
+            (server.owner, shortfall)
             for server in servers
             for shortfall in do(tree, replace(server, will_hold=server.owner.server in will_hold))
-        ]
-        return PortPlan(host=compute_node.name, asking=asking, verdicts=tuple(verdicts))
+        )
+        return PortPlan(host=host, asking=asking, shortfalls=shortfalls, tree=tree)
 
     def _servers(self) -> Iterator[ServerPorts]:
         for server in objects.InstanceList.get_by_host_and_node(

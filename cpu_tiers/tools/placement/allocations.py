@@ -5,7 +5,7 @@ does not do again what is done already. The generation of the consumer guards th
 read and the write.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from cpu_tiers.accounting.holdings import ConsumerId, Portion, ProviderId
@@ -13,9 +13,48 @@ from cpu_tiers.accounting.missing_shares import Addition
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.placement.errors import ConsumerMismatch, DataChanged, PlacementUnavailable
 from cpu_tiers.placement.records import INSTANCE, MIGRATION, Consumer
+from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import Change, repeated, set_consumers, with_fresh_reads
 from cpu_tiers.tools.placement.sync import PlacementHost
+
+Consumers = Sequence[Consumer]
+
+
+def _as_sent(present: Consumers, sent: Sequence[Change]) -> bool:
+    pairs = zip(present, sent, strict=True)
+    return all(now.allocations == after.allocations for now, (_, after) in pairs)
+
+
+def _write(
+    client: PlacementClient,
+    uuids: Iterable[str],
+    changed: Callable[[Consumers], Consumers],
+    was_carried_out: Callable[[Consumers, Sequence[Change]], bool] = _as_sent,
+    again: Callable[[RetryPolicy, Callable[[], bool]], bool] = with_fresh_reads,
+) -> bool:
+    """Read consumers, and write them in one request; tell whether anything was written.
+
+    :param changed: returns the consumers as they are to be; none if nothing is to be written.
+    :param was_carried_out: tells whether an attempt without an answer was carried out.
+    :param again: repeats the attempts.
+    """
+    uuids, sent = tuple(uuids), list[Change]()
+
+    def attempt() -> bool:
+        present = [client.consumer(uuid) for uuid in uuids]
+        if sent and was_carried_out(present, sent):
+            return True
+        changes = list(zip(present, changed(present), strict=False))
+        try:
+            if changes:
+                set_consumers(client, *changes)
+        except PlacementUnavailable:
+            sent[:] = changes
+            raise
+        return bool(changes)
+
+    return again(client.retry_policy, attempt)
 
 
 def claim(
@@ -42,14 +81,13 @@ def claim(
         consumer_type=consumer_type,
     )
 
-    def attempt() -> None:
-        present = client.consumer(consumer)
-        if present.allocations == wanted.allocations:
-            return
-        _must_be_free(present)
-        set_consumers(client, (present, wanted))
+    def claimed(present: Consumers) -> Consumers:
+        if present[0].allocations == wanted.allocations:
+            return ()
+        _must_be_free(present[0])
+        return (wanted,)
 
-    with_fresh_reads(client.retry_policy, attempt)
+    _write(client, [consumer], claimed)
 
 
 def add(client: PlacementClient, host: PlacementHost, additions: Iterable[Addition]) -> None:
@@ -63,29 +101,18 @@ def add(client: PlacementClient, host: PlacementHost, additions: Iterable[Additi
     :raises InsufficientCapacity: the additions do not fit.
     """
     additions = tuple(additions)
-    sent: list[Change] = []
 
-    def write() -> None:
-        nonlocal sent
-        present = [client.consumer(addition.shortfall.consumer) for addition in additions]
-        if sent and all(
-            now.allocations == after.allocations
-            for now, (_, after) in zip(present, sent, strict=True)
-        ):
-            return  # an earlier attempt was carried out, and its answer was lost
-        changes = [_extended(*each, host) for each in zip(present, additions, strict=True)]
+    def extended(present: Consumers) -> Consumers:
+        after = [_extended(*each, host) for each in zip(present, additions, strict=True)]
         _must_be_unchanged(client, {host.uuid(n) for a in additions for n in a.goes_to}, present)
-        try:
-            set_consumers(client, *changes)
-        except PlacementUnavailable:
-            sent = changes
-            raise
+        return after
 
-    repeated(client.retry_policy, write)
+    uuids = [addition.shortfall.consumer for addition in additions]
+    _write(client, uuids, extended, again=repeated)
 
 
 def _must_be_unchanged(
-    client: PlacementClient, providers: Iterable[ProviderId], consumers: Sequence[Consumer]
+    client: PlacementClient, providers: Iterable[ProviderId], consumers: Consumers
 ) -> None:
     """Check that no consumer has changed on these providers since the read of the consumer.
 
@@ -101,8 +128,7 @@ def _must_be_unchanged(
                 raise DataChanged(f"{consumer.uuid} was given other allocations just now")
 
 
-def _extended(present: Consumer, addition: Addition, host: PlacementHost) -> Change:
-    """Return a consumer as it is, and with its addition."""
+def _extended(present: Consumer, addition: Addition, host: PlacementHost) -> Consumer:
     owner, consumer = addition.shortfall.owner, addition.shortfall.consumer
     before, now = host.holdings.of(consumer), present.allocations
     is_same = bool(before) == bool(now) and all(
@@ -110,7 +136,7 @@ def _extended(present: Consumer, addition: Addition, host: PlacementHost) -> Cha
     )
     if not is_same:
         raise DataChanged(f"{owner.name} was given other allocations just now")
-    extended = replace(
+    return replace(
         present,
         allocations=now + addition.goes_to.renamed(host.uuid),
         project_id=present.project_id or owner.project_id,
@@ -118,7 +144,6 @@ def _extended(present: Consumer, addition: Addition, host: PlacementHost) -> Cha
         # Nova writes no consumer type, so Placement cannot tell it.
         consumer_type=INSTANCE if consumer == owner.server else MIGRATION,
     )
-    return present, extended
 
 
 def move(
@@ -153,35 +178,20 @@ def _hand_over(
     """Replace the allocations of the target by those of the source.
 
     :param consumer_type: the type of a new target; ``None`` for a target that keeps its type.
-    :raises ConsumerMismatch: the source holds nothing, or a new target holds something.
     """
-    sent: Portion[ProviderId] = Portion()
 
-    def attempt() -> None:
-        nonlocal sent
-        giver, taker = client.consumer(source), client.consumer(target)
-        if sent and not giver.allocations and taker.allocations == sent:
-            return  # an earlier attempt was carried out, and its answer was lost
+    def moved(present: Consumers) -> Consumers:
+        giver, taker = present
         if not giver.allocations:
             nothing = f"consumer {source} holds no allocations to move"
             raise ConsumerMismatch(nothing, consumer=source)
         if consumer_type is not None:
             _must_be_free(taker)
-        try:
-            client.set_consumers(
-                replace(giver, allocations=Portion()),
-                replace(
-                    giver,
-                    uuid=target,
-                    generation=taker.generation,
-                    consumer_type=consumer_type or taker.consumer_type,
-                ),
-            )
-        except PlacementUnavailable:
-            sent = giver.allocations
-            raise
+        kind, generation = consumer_type or taker.consumer_type, taker.generation
+        after = replace(giver, uuid=target, generation=generation, consumer_type=kind)
+        return replace(giver, allocations=Portion()), after
 
-    with_fresh_reads(client.retry_policy, attempt)
+    _write(client, [source, target], moved)
 
 
 def delete(client: PlacementClient, consumer: str) -> bool:
@@ -195,15 +205,12 @@ def delete(client: PlacementClient, consumer: str) -> bool:
 
     :raises ConsumerMismatch: the answer was lost, and the consumer holds other allocations by now.
     """
-    had_any = False
-    sent: Consumer | None = None
 
-    def attempt() -> None:
-        nonlocal had_any, sent
-        present = client.consumer(consumer)
-        if not present.allocations:
-            return
-        if sent is not None and present != sent:
+    def freed(present: Consumers) -> Consumers:
+        return [replace(each, allocations=Portion()) for each in present if each.allocations]
+
+    def was_freed(present: Consumers, sent: Sequence[Change]) -> bool:
+        if present[0].allocations and present[0] != sent[0][0]:
             raise ConsumerMismatch(
                 f"the answer to the request that frees the allocations of consumer {consumer} was"
                 " lost, and others have written the consumer since: nothing more was freed. Look"
@@ -211,16 +218,9 @@ def delete(client: PlacementClient, consumer: str) -> bool:
                 " allocations again",
                 consumer=consumer,
             )
-        sent = None
-        try:
-            client.set_consumers(replace(present, allocations=Portion()))
-        except PlacementUnavailable:
-            had_any, sent = True, present
-            raise
-        had_any = True
+        return not present[0].allocations
 
-    with_fresh_reads(client.retry_policy, attempt)
-    return had_any
+    return _write(client, [consumer], freed, was_freed)
 
 
 def _must_be_free(consumer: Consumer) -> None:
@@ -258,36 +258,23 @@ def add_portion(client: PlacementClient, consumer: str, portion: Portion[Provide
 def _change(
     client: PlacementClient, consumer: str, portion: Portion[ProviderId], *, is_release: bool
 ) -> None:
-    if not portion:
-        return  # the port requests only traits
-    sent: Change | None = None
+    def changed(present: Consumers) -> Consumers:
+        now = present[0].allocations
+        _must_hold(present[0], portion if is_release else Portion())
+        return (replace(present[0], allocations=now - portion if is_release else now + portion),)
 
-    def attempt() -> None:
-        nonlocal sent
-        present = client.consumer(consumer)
-        if sent is not None and _was_carried_out(present, *sent):
-            return
-        _must_hold(present, portion if is_release else Portion())
-        now = present.allocations
-        after = now - portion if is_release else now + portion
-        change = present, replace(present, allocations=after)
-        try:
-            set_consumers(client, change)
-        except PlacementUnavailable:
-            sent = change
-            raise
-
-    with_fresh_reads(client.retry_policy, attempt)
+    if portion:  # a port may request only traits
+        _write(client, [consumer], changed, _was_carried_out)
 
 
-def _was_carried_out(present: Consumer, before: Consumer, sent: Consumer) -> bool:
+def _was_carried_out(consumers: Consumers, changes: Sequence[Change]) -> bool:
     """Tell whether a change that was sent, and got no answer, was written.
 
     The ports of a server often request equal amounts, and a portion must not be written twice.
 
-    :param before: the consumer as it was before the change.
     :raises ConsumerMismatch: others have written since, so nobody can tell.
     """
+    (present,), ((before, sent),) = consumers, changes
     if not present.allocations:
         return not sent.allocations
     writes = (present.generation or 0) - (sent.generation or 0)

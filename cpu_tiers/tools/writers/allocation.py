@@ -102,13 +102,13 @@ class AllocationHeal(NovaCommand, ListCommand):
         elif parsed_args.apply and plan.additions:
             LOG.info("%s: %d consumers healed", plan.host, len(plan.additions))
         refused = [
-            str(verdict.shortfall.fault(verdict.owner.name))
-            for verdict in ports.verdicts
-            if verdict.shortfall.limit
+            str(shortfall.fault(owner.name))
+            for owner, shortfall in ports.shortfalls
+            if shortfall.limit
         ]
         for refusal in shortened(refused, show_all=parsed_args.all):
             LOG.error("%s", refusal)
-        healed = len(ports.verdicts) - len(refused)
+        healed = len(ports.shortfalls) - len(refused)
         if parsed_args.apply and healed:
             LOG.info("%s: %d ports healed", plan.host, healed)
         if refused or not plan.fits:
@@ -208,14 +208,13 @@ def heal_rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:
 
 def port_rows(plan: "PortPlan") -> list[tuple[object, ...]]:
     """Return a row for each port that lacks resources."""
-    return [
-        (
-            *row_of(plan.host, v.owner.server, v.owner, v.adds, v.shortfall.limit, v.goes_to),
-            v.shortfall.port.id,
-            FormattedValue(list(v.providers), "\n".join),
-        )
-        for v in plan.verdicts
-    ]
+    rows = []
+    for owner, shortfall in plan.shortfalls:
+        goes_to = plan.goes_to(shortfall)
+        row = row_of(plan.host, owner.server, owner, goes_to.total, shortfall.limit, goes_to)
+        providers = FormattedValue(plan.providers(shortfall), "\n".join)
+        rows.append((*row, shortfall.port.id, providers))
+    return rows
 
 
 def refusals(plans: Iterable["HealPlan"]) -> list[str]:

@@ -32,8 +32,7 @@ from cpu_tiers.tools.writers.allocation import COLUMNS, refusals, row_of, shortf
 from cpu_tiers.tools.writers.inventory import list_changes
 
 if TYPE_CHECKING:
-    from cpu_tiers.accounting.healing import HealPlan
-    from cpu_tiers.accounting.move_plan import MovePlan
+    from cpu_tiers.accounting.healing import HealPlan, MovePlan
     from cpu_tiers.nova.consumers import ComputeNode
     from cpu_tiers.tools.nova.cloud import Cloud
 

@@ -39,7 +39,7 @@ def test_nodes_have_the_free_amount_of_each_class_in_the_order_of_the_cells() ->
     assert [(node.cell, node.name) for node in nodes] == [(0, "cn_NUMA0"), (1, "cn_NUMA1")]
     # 4 - 3 VCPU, 1026 - 2 MiB; VCPU that is held of the root is none of a node
     assert nodes[0].left == {"VCPU": 1, "MEMORY_MB": 2048, HUGE: 1024}
-    assert nodes[0].place(HUGE) == ("cn_NUMA0_PAGES_2048", "MEMORY_MB")
+    assert nodes[0].places[HUGE] == ("cn_NUMA0_PAGES_2048", "MEMORY_MB")
 
 
 @pytest.mark.parametrize(
