@@ -118,7 +118,6 @@ def _fits(item: PackingItem, left: Room) -> bool:
 
 
 def _slack(item: PackingItem, left: Room) -> float:
-    """Return how many times the item would fit, by its scarcest kind."""
     return min((left.get(k, 0) / a for k, a in item.amounts.items() if a), default=0.0)
 
 

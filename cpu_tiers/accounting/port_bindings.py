@@ -92,7 +92,6 @@ def bind(ports: Iterable[Port], chosen: AllocationRequest) -> dict[str, PortBind
 
 
 def _check_allocated(binding: PortBinding, left: Portion[ProviderId], faults: FaultList) -> None:
-    """Add a fault for each amount of the port that the candidate does not allocate."""
     for uuid, amounts in (binding.portion - left).items():
         for name, excess in amounts.items():
             faults.add(

@@ -120,7 +120,6 @@ class RepeatedPacking(Generic[Row]):
 def _needed(
     packages: Iterable[Mapping[Row, int]], room: Mapping[Row, int]
 ) -> tuple[Mapping[Row, int], ...]:
-    """Return the packages that an optimal packing may need, each of them once."""
     distinct = {
         frozenset(package.items()): package
         for package in packages

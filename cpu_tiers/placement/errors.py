@@ -1,8 +1,4 @@
-"""The errors of requests to Placement.
-
-Each error names the failed request. An error in a series of writes, as in
-:mod:`~cpu_tiers.tools.placement.sync`, also lists the written and the unwritten changes.
-"""
+"""The errors of requests to Placement, with the written and the unwritten changes of a series."""
 
 from collections.abc import Sequence
 
@@ -24,7 +20,6 @@ class WriteReport:
 
     def report(
         self,
-        *,
         written: Sequence[object] = (),
         unconfirmed: Sequence[object] = (),
         unwritten: Sequence[object] = (),
@@ -35,20 +30,15 @@ class WriteReport:
 
     def prepend_written(self, written: Sequence[object]) -> None:
         """Add changes of an earlier, successful series before the written changes."""
-        self.written = (*written, *self.written)
-        self._reported = True
+        self.written, self._reported = (*written, *self.written), True
 
     def _with_changes(self, message: str) -> str:
-        """Return the message, followed by a line for each change."""
         lines = [message]
         if self._reported and not self.written and not self.unconfirmed:
             lines.append("Nothing was written.")
-        for label, changes in (
-            ("written", self.written),
-            ("perhaps written", self.unconfirmed),
-            ("not written", self.unwritten),
-        ):
-            lines.extend(f"{label}: {change}" for change in changes)
+        lines += [f"written: {change}" for change in self.written]
+        lines += [f"perhaps written: {change}" for change in self.unconfirmed]
+        lines += [f"not written: {change}" for change in self.unwritten]
         return "\n".join(lines)
 
 
@@ -63,7 +53,7 @@ class Interrupted(WriteReport, KeyboardInterrupt):
 class PlacementError(WriteReport, CpuTiersError):
     """A request to Placement failed, or its data do not allow the operation.
 
-    :param method, path: the failed request; ``None`` if the error has no request.
+    :param method, path: the failed request, if there is one.
     :param status: the HTTP status of the response; ``None`` without a response.
     :param details: the ``detail`` of each of the ``errors`` in Placement's response.
     :param parts: the further attributes of the class.
@@ -103,8 +93,8 @@ class PlacementUnavailable(PlacementError):
     A repeated request may succeed.
 
     :ivar retry_after: the header ``Retry-After`` of the response.
-    :ivar needs_read: the request was a write, and must not be sent again before a read. The read
-        tells whether Placement has carried out the write.
+    :ivar needs_read: the request was a write. Before it is sent again, a read must tell whether
+        Placement has carried it out.
     """
 
     retry_after = ""
@@ -125,13 +115,10 @@ class PlacementAnswerCutOff(PlacementAnswerInvalid):
 class PlacementVersionTooOld(PlacementError):
     """The server lacks microversion 1.36, or a newer microversion that a query needs.
 
-    :param maximum: the newest microversion of the server, such as ``1.30``.
+    :ivar maximum: the newest microversion of the server, such as ``1.30``.
     """
 
     maximum: str
-
-    def __init__(self, message: str, *, maximum: str) -> None:
-        super().__init__(message, method="GET", path="/", status=200, maximum=maximum)
 
 
 class PlacementRefused(PlacementError):
@@ -160,9 +147,8 @@ class DataChanged(GenerationConflict):
 class InventoryInUse(PlacementRefused):
     """An inventory cannot be removed, because servers hold allocations of it.
 
-    :ivar provider: the name of the provider; ``None`` if it is unknown.
-    :ivar resource_classes: the classes in use, if Placement names them; else all
-        classes that were to be removed.
+    :ivar provider: the name of the provider, if it is known.
+    :ivar resource_classes: the classes in use, or all that were to be removed.
     """
 
     provider: str | None = None
@@ -182,10 +168,7 @@ class DuplicateName(PlacementRefused):
 
 
 class UnknownNames(PlacementError):
-    """Placement lacks standard names, which cannot be created through its API.
-
-    :param names: the unknown resource classes and traits.
-    """
+    """Placement lacks standard names, which cannot be created through its API."""
 
     names: Sequence[str]
 
@@ -201,18 +184,12 @@ class ProviderNotFound(ProviderMismatch):
 
 
 class ReportingCannotBeDisabled(PlacementError):
-    """A host reports CPU shares or NUMA nodes, and must not stop to report them.
-
-    :param provider: the name of a provider that has the shares, or that is a NUMA node.
-    """
+    """A host reports CPU shares or NUMA nodes, and must not stop to report them."""
 
     provider: str
 
 
 class ConsumerMismatch(PlacementError):
-    """A consumer has unexpected allocations.
-
-    :param consumer: the uuid of the consumer.
-    """
+    """A consumer has unexpected allocations."""
 
     consumer: str

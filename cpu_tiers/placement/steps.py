@@ -121,11 +121,6 @@ class SetInventories:
     after: Mapping[str, Inventory]
 
     @property
-    def removed(self) -> frozenset[str]:
-        """Return the removed classes."""
-        return frozenset(self.before) - frozenset(self.after)
-
-    @property
     def changes(self) -> tuple[Change, ...]:
         """Return a change for each added or removed class, and for each changed amount."""
         return tuple(

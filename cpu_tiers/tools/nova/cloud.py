@@ -139,7 +139,6 @@ def connect(files: Sequence[str]) -> Iterator[Cloud]:
 
 
 def _accepts_connections(get_engine: Callable[[], object]) -> None:
-    """Check the connection to a database, by a function of Nova."""
     _answers(
         get_engine,
         _DATABASE_SECONDS,

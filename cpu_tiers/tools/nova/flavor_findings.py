@@ -85,7 +85,6 @@ def inspect_cells(tell: Tell) -> Iterator[Inspection]:
 
 
 def _read_cell(cell: objects.CellMapping, servers: Servers, tell: Tell) -> str | None:
-    """Read the servers of a cell v2; return the error if the cell does not answer."""
     name = f"cell {cell.name or ''} ({cell.uuid})"
     count = 0
     try:

@@ -48,7 +48,6 @@ class Ports:
     """
 
     def __init__(self, context: RequestContext) -> None:
-        """Connect to Neutron by ``[neutron]`` of nova.conf."""
         with _translated_errors():
             self._client = neutron.get_client(context, admin=True)
 

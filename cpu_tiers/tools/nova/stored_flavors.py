@@ -122,7 +122,6 @@ def _properties(session: Session, servers: Rows) -> dict[Any, dict[str, str]]:
 def _by_owner(
     session: Session, query: sa.Select[Any], prefix: str = ""
 ) -> dict[Any, dict[str, str]]:
-    """Return the values by owner and key, for a query for owners, keys and values."""
     values: dict[Any, dict[str, str]] = {}
     for owner, key, value in session.execute(query):
         values.setdefault(owner, {})[key.removeprefix(prefix)] = value or ""

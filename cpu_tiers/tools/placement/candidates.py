@@ -302,5 +302,4 @@ def count_more(client: PlacementClient, flavors: Sequence[ServerQueries]) -> lis
 
 
 def _limit(reason: HostReason) -> str:
-    """Return what limits the servers of a host without a candidate."""
     return ", ".join(named(*lack) for lack in reason.lacks.items()) or JUST_FREED

@@ -1,9 +1,7 @@
 """A client of Placement with a method for each API call that cpu-tiers makes.
 
-The methods take and return the values of :mod:`~cpu_tiers.placement.records`,
-and raise a :class:`~cpu_tiers.placement.errors.PlacementError` for every
-failure. Operations of several requests are in
-:mod:`~cpu_tiers.tools.placement.sync` and :mod:`~cpu_tiers.tools.placement.allocations`.
+The methods take and return the values of :mod:`~cpu_tiers.placement.records`, and raise a
+:class:`~cpu_tiers.placement.errors.PlacementError` for every failure.
 
 Source: Placement API reference, https://docs.openstack.org/api-ref/placement/
 """
@@ -53,7 +51,6 @@ class PlacementClient:
         gives_back_oversold: bool = False,
         settings: Settings = NOVA_CONF,
     ) -> None:
-        """Keep the transport; the first request negotiates the microversion."""
         self.gives_back_oversold = gives_back_oversold
         self.retry_policy = retry_policy or RetryPolicy()
         self._exchange = Exchange(transport, self.retry_policy, settings)
@@ -104,8 +101,7 @@ class PlacementClient:
     ) -> tuple[frozenset[str], frozenset[str]]:
         """Return the custom resource classes and traits that Placement lacks.
 
-        :raises UnknownNames: Placement lacks standard names, which only an upgrade of
-            Placement can add.
+        :raises UnknownNames: Placement lacks standard names, which only an upgrade can add.
         """
         absent_classes, absent_traits = frozenset(classes), frozenset(traits)
         if classes:
@@ -137,11 +133,11 @@ class PlacementClient:
         return frozenset(map(str, names))
 
     def create_resource_class(self, name: str) -> None:
-        """Create a custom resource class, unless the class exists already."""
+        """Create a custom resource class, unless it exists already."""
         self._exchange.request("PUT", f"/resource_classes/{name}").expect_status(201, 204)
 
     def create_trait(self, name: str) -> None:
-        """Create a custom trait, unless the trait exists already."""
+        """Create a custom trait, unless it exists already."""
         self._exchange.request("PUT", f"/traits/{name}").expect_status(201, 204)
 
     def ensure_names(
@@ -194,13 +190,10 @@ class PlacementClient:
     def providers_with_room(self, name: str, amount: int) -> tuple[Provider, ...]:
         """Return the providers of which a single claim may take an amount of a resource class.
 
-        The amount is free, and the limits of the inventory allow it. No provider has room of a
-        class that Placement does not know.
+        None has room of a class that Placement does not know.
         """
-        providers: list[Provider] = []
-        for query in by_each_name(f"resources={name}:{amount}"):
-            providers += self._listed(query, expected=(400,))
-        return tuple(providers)
+        queries = by_each_name(f"resources={name}:{amount}")
+        return tuple(each for query in queries for each in self._listed(query, expected=(400,)))
 
     def _listed(self, query: str, expected: Collection[int] = ()) -> tuple[Provider, ...]:
         path = f"/resource_providers?{query}"
@@ -301,10 +294,9 @@ class PlacementClient:
     def set_consumers(self, *consumers: Consumer) -> None:
         """Replace the allocations of several consumers in one transaction.
 
-        The request is sent again after a lost answer only if all consumers are new. Placement
-        begins the generation of a consumer anew when the consumer was removed. So the old
-        generation is valid again after another client has freed the consumer and claimed for the
-        consumer.
+        The request is sent again after a lost answer only if all consumers are new: Placement
+        begins the generation of a removed consumer anew, so the old generation is valid again
+        after another client has freed the consumer and claimed for it.
 
         :raises PlacementUnavailable: no answer; with ``needs_read`` unless all consumers are new.
         :raises GenerationConflict: a consumer has another generation by now, or another
@@ -327,8 +319,7 @@ class PlacementClient:
     ) -> None:
         """Replace inventories and allocations in one transaction.
 
-        :param inventories: the new inventories, by the provider's uuid. They replace all
-            inventories of the provider.
+        :param inventories: all inventories of each provider, by its uuid.
         :raises GenerationConflict: a provider or a consumer has another generation by now.
         :raises InsufficientCapacity: an allocation does not fit into the new inventories.
         :raises InventoryInUse: servers hold allocations of a removed resource class.

@@ -4,7 +4,8 @@ Provider summaries tell the use and the traits of a provider, but neither the li
 claim (``min_unit``, ``max_unit``, ``step_size``) nor the aggregates.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -31,9 +32,9 @@ def untold(done: int, total: int) -> None:
 def read_whole_cloud(client: PlacementClient, progress: ReadProgress = untold) -> Snapshot:
     """Return the providers, and the allocations of each consumer.
 
-    It takes three requests for each provider, a request for each trait that a provider has, and
-    a few more. Servers may come and go meanwhile, so the allocations are not those of a single
-    moment. A provider that is deleted meanwhile is left out.
+    It takes three requests for each provider, one for each trait that a provider has, and a few
+    more. The allocations are not those of a single moment. A provider that is deleted meanwhile is
+    left out.
     """
     traits = traits_of_providers(client, client.traits_in_use())
     return _read(client, client.providers(), traits, client.aggregates, progress)
@@ -87,7 +88,6 @@ def traits_of_providers(client: PlacementClient, names: Iterable[str]) -> Names:
 def _aggregates(
     client: PlacementClient, providers: Iterable[str], others: Iterable[str] = ()
 ) -> Names:
-    """Return who is in the aggregates of some providers, and in other aggregates."""
     aggregates: dict[str, set[str]] = {}
     names = {name for uuid in providers for name in client.aggregates(uuid)}
     for name in sorted(names.union(others)):
@@ -105,10 +105,7 @@ def _read(
     *,
     is_empty: bool = False,
 ) -> Snapshot:
-    """Read the inventories and the allocations of providers, each after its parent.
-
-    :param is_empty: do not ask for allocations.
-    """
+    """Read the inventories and the allocations of providers, each after its parent."""
     providers = ProviderTrees(records)
     states: dict[str, Provider] = {}
     consumers: dict[str, dict[str, dict[str, int]]] = {}
@@ -120,24 +117,28 @@ def _read(
         uuid = record.uuid
         if record.parent is not None and record.parent not in states:
             continue
-        try:
+        with _passing_deleted():
             inventories = client.inventories(uuid).by_class
             aggregates = frozenset(aggregates_of(uuid))
             # Placement deletes no inventory of which something is allocated.
             allocations = client.allocations(uuid) if inventories and not is_empty else {}
-        except PlacementRefused as error:
-            if error.status != 404:
-                raise
-            continue
-        states[uuid] = replace(
-            record,
-            inventories=inventories,
-            traits=frozenset(traits.get(uuid, ())),
-            aggregates=aggregates,
-        )
-        for consumer, amounts in allocations.items():
-            consumers.setdefault(consumer, {})[uuid] = dict(amounts)
+            named = frozenset(traits.get(uuid, ()))
+            states[uuid] = replace(
+                record, inventories=inventories, traits=named, aggregates=aggregates
+            )
+            for consumer, amounts in allocations.items():
+                consumers.setdefault(consumer, {})[uuid] = dict(amounts)
     return Snapshot(providers=tuple(states.values()), consumers=consumers)
+
+
+@contextmanager
+def _passing_deleted() -> Iterator[None]:
+    """End the block where a request finds that its provider is deleted meanwhile."""
+    try:
+        yield
+    except PlacementRefused as error:
+        if error.status != 404:
+            raise
 
 
 def read_hosts(
@@ -172,17 +173,14 @@ def read_hosts(
         for amount in sorted(amounts[name]):
             uuids = {each.uuid for each in client.providers_with_room(name, amount)}
             with_room[name] = with_room.get(name, uuids) & uuids
-    states = []
+    states: dict[str, Provider] = {}
     for number, record in enumerate(sorted(read, key=lambda record: record.name)):
         progress(number, len(read))
-        bare = replace(record, aggregates=frozenset(members.get(record.uuid, ())))
-        try:
-            states.append(_state(client, bare, summaries.get(record.uuid), amounts, with_room))
-        except PlacementRefused as error:
-            if error.status != 404:
-                raise
-            states.append(bare)
-    return SimulatedCloud(states)
+        uuid = record.uuid
+        bare = states[uuid] = replace(record, aggregates=frozenset(members.get(uuid, ())))
+        with _passing_deleted():
+            states[uuid] = _state(client, bare, summaries.get(uuid), amounts, with_room)
+    return SimulatedCloud(states.values())
 
 
 def _state(
@@ -192,7 +190,6 @@ def _state(
     classes: Collection[str],
     with_room: Mapping[str, Collection[str]],
 ) -> Provider:
-    """Return the state of a provider, with the inventories of the classes that matter."""
     uuid, inventories = record.uuid, dict[str, Inventory]()
     if summary is None:
         used: Mapping[str, int] = client.usages(uuid)

@@ -162,7 +162,6 @@ class WsgiTransport(BaseAdapter):
     """A transport of ``requests`` that calls a WSGI application instead of opening a socket."""
 
     def __init__(self, app: WsgiApp) -> None:
-        """Keep the application."""
         super().__init__()
         self._app = app
 

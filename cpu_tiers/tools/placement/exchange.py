@@ -48,7 +48,6 @@ NEWEST = (1, 39)
 
 _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})", re.ASCII)
 
-
 _BY_CODE: Mapping[str, type[PlacementRefused]] = {
     "placement.concurrent_update": GenerationConflict,
     "placement.inventory.inuse": InventoryInUse,
@@ -70,7 +69,6 @@ class Exchange:
     def __init__(
         self, transport: Transport, retry_policy: RetryPolicy, settings: Settings = NOVA_CONF
     ) -> None:
-        """Keep the transport; nothing is sent yet."""
         self._transport = transport
         self._settings = settings
         self.share_names = ShareNames()
@@ -164,7 +162,9 @@ class Exchange:
             # Any exception, because not all failures have a class of keystoneauth1 or
             # requests: without a password keystoneauth1 raises a bare Exception, and
             # without the CA file requests raises an OSError.
-            raise error_without_response(error, method, path, self._settings) from error
+            refusal = error_without_response(error, f"{method} {path}", self._settings)
+            refusal.method, refusal.path = method, path
+            raise refusal from error
         response = PlacementResponse(
             method=method,
             path=path,
@@ -181,14 +181,12 @@ class Exchange:
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Tell whether a repeated request may succeed."""
     if isinstance(error, PlacementAnswerCutOff):
         return error.method == "GET"
     return isinstance(error, PlacementUnavailable)
 
 
 def _negotiate(response: PlacementResponse) -> tuple[int, int]:
-    """Return the newest microversion that both the server and this client support."""
     offered = [
         response.read(version, "max_version", str)
         for version in response.read(response.body(), "versions", list)
@@ -207,43 +205,32 @@ def _negotiate(response: PlacementResponse) -> tuple[int, int]:
     return min(newest, NEWEST)
 
 
-def error_without_response(
-    error: Exception, method: str, path: str, settings: Settings = NOVA_CONF
-) -> PlacementError:
+def error_without_response(error: Exception, request: str, settings: Settings) -> PlacementError:
     """Return the error for an exception that was raised instead of a response.
 
+    :param request: the method and the path.
     :param settings: where the settings of the session are, for the advice in the error.
     """
     if isinstance(error, ksa.DiscoveryFailure) and isinstance(
         error.__context__, ksa.ClientException
     ):
         # DiscoveryFailure only says that there is no endpoint; its context says why.
-        return error_without_response(error.__context__, method, path, settings)
+        return error_without_response(error.__context__, request, settings)
     if isinstance(error, ksa.HttpError):
-        return _identity_refused(error, method, path, settings)
+        return _identity_refused(error, request, settings)
     if isinstance(error, ksa.InvalidResponse):
-        return PlacementAnswerInvalid(
-            f"{method} {path}: the answer of Keystone is not a token: {error}",
-            method=method,
-            path=path,
-        )
+        text = f"{request}: the answer of Keystone is not a token: {error}"
+        return PlacementAnswerInvalid(text)
     if may_pass(error):
-        return PlacementUnavailable(
-            f"{method} {path}: no answer: {printable(str(error)[:1000])}{_fate(method)}",
-            method=method,
-            path=path,
-        )
+        said = printable(str(error)[:1000])
+        return PlacementUnavailable(f"{request}: no answer: {said}{_fate(request)}")
     if isinstance(original := getattr(error, "original", None), RedirectRefused):
         error = original  # without the words of keystoneauth1
     reason = tls_fault(error, settings) or f"{error}; check {settings.connection}"
-    return PlacementMisconfigured(
-        f"{method} {path}: cannot be sent: {reason}",
-        method=method,
-        path=path,
-    )
+    return PlacementMisconfigured(f"{request}: cannot be sent: {reason}")
 
 
-def _identity_refused(error: Any, method: str, path: str, settings: Settings) -> PlacementError:
+def _identity_refused(error: Any, request: str, settings: Settings) -> PlacementError:
     """Return the error for an ``HttpError`` of keystoneauth1.
 
     Only requests to Keystone raise it, because the requests to Placement are sent
@@ -258,20 +245,15 @@ def _identity_refused(error: Any, method: str, path: str, settings: Settings) ->
         kind = PlacementUnavailable
     elif status >= 500:
         kind = PlacementRefused
-    message = f"{method} {path}: Keystone gave no token: {error}; check {settings_to_check}"
-    refusal = kind(message, method=method, path=path, status=status)
+    message = f"{request}: Keystone gave no token: {error}; check {settings_to_check}"
+    refusal = kind(message, status=status)
     if isinstance(refusal, PlacementUnavailable):
         refusal.retry_after = retry_after_of(error)
     return refusal
 
 
-def error_of_response(
-    response: PlacementResponse, settings: Settings = NOVA_CONF
-) -> PlacementError:
-    """Return the error for a response with a status of 400 or more.
-
-    :param settings: where the settings of the session are, for the advice in the error.
-    """
+def error_of_response(response: PlacementResponse, settings: Settings) -> PlacementError:
+    """Return the error for a response with a status of 400 or more."""
     details, code = _problems(response)
     of_allocations = response.path.split("/")[1] in {"allocations", "reshaper"}
     kind: type[PlacementError] = _BY_CODE.get(code, PlacementRefused)
@@ -301,13 +283,13 @@ def error_of_response(
     return error
 
 
-def _fate(method: str) -> str:
+def _fate(request: str) -> str:
     """Return the warning that a write without an answer may have been carried out."""
+    method = request.partition(" ")[0]
     return "" if method == "GET" else f"; it is unknown whether the {method} was carried out"
 
 
 def _problems(response: PlacementResponse) -> tuple[tuple[str, ...], str]:
-    """Return the details of all ``errors`` in the body, and the code of the first error."""
     try:
         errors = response.read(response.body(), "errors", list)
         details = (" ".join(response.read(error, "detail", str).split()) for error in errors)

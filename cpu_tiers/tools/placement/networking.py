@@ -1,9 +1,8 @@
 """Writing the providers of Neutron's agents to Placement, under a host of nova-compute.
 
-This is :func:`~cpu_tiers.tools.placement.sync.sync` with two additions: the host must be in
-Placement with the name in the agent's report, and devices missing in the report are
-deleted. A missing device that servers use is kept, with all of its inventory reserved: no
-further server gets it.
+The host must be in Placement with the name in the agent's report, and devices missing in the
+report are deleted. A missing device that servers use is kept, with all of its inventory reserved:
+no further server gets it.
 
 Spec: bandwidth-resource-provider, "Neutron agent first start", "Neutron agent restart",
 "Finding the compute RP".
@@ -18,16 +17,13 @@ from cpu_tiers.model.providers import Provider
 from cpu_tiers.placement.errors import Interrupted, PlacementError, ProviderInUse, ProviderNotFound
 from cpu_tiers.placement.steps import ABSENT, PRESENT, Change, SetInventories
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.sync import sync
-from cpu_tiers.tools.placement.writer import Progress, carry_out, write_inventories
+from cpu_tiers.tools.placement.sync import changes_of, sync
+from cpu_tiers.tools.placement.writer import Progress, carry_out, write_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptDevice:
-    """A device without a report of its agent, kept because servers use the device.
-
-    :param used: the allocated amounts by resource class.
-    """
+    """A device without a report of its agent, kept because servers use the device."""
 
     provider: str
     used: Mapping[str, int]
@@ -51,9 +47,8 @@ class NetworkingChanges:
 
 
 def sync_networking(client: PlacementClient, tree: ProviderTree) -> NetworkingChanges:
-    """Write the differences between Placement and a tree of an agent.
+    """Write the differences between Placement and a tree of :mod:`cpu_tiers.inventory.networking`.
 
-    :param tree: a tree of :mod:`cpu_tiers.inventory.networking`.
     :raises PlacementError: as in :func:`~cpu_tiers.tools.placement.sync.sync`.
     :raises ProviderNotFound: no provider has the name of the host; the error names the
         providers with similar names.
@@ -88,7 +83,8 @@ def _delete_strays(
             client.delete_provider(device.uuid)
         except ProviderInUse:
             progress.drop()
-            kept.append(KeptDevice(provider=device.name, used=_used(client, device)))
+            used = {name: amount for name, amount in client.usages(device.uuid).items() if amount}
+            kept.append(KeptDevice(provider=device.name, used=used))
         else:
             progress.confirm()
 
@@ -96,7 +92,6 @@ def _delete_strays(
 def _reserve_all(
     client: PlacementClient, tree: ProviderTree, kept: list[KeptDevice], progress: Progress
 ) -> None:
-    """Reserve the whole inventories of the devices in ``kept``."""
     names = {device.provider for device in kept}
     steps: list[tuple[SetInventories, str, int]] = []
     for device in _strays(client, tree) if names else ():
@@ -104,13 +99,13 @@ def _reserve_all(
             now = client.inventories(device.uuid)
             after = {name: replace(of, reserved=of.total) for name, of in now.by_class.items()}
             step = SetInventories(provider=device.name, before=now.by_class, after=after)
-            steps.append((step, device.uuid, now.generation))
-    progress.begin(tuple(change for step, _, _ in steps for change in step.changes))
+            if step.changes:
+                steps.append((step, device.uuid, now.generation))
+    progress.begin(changes_of(step for step, _, _ in steps))
     for step, uuid, generation in steps:
-        if step.changes:
-            progress.send(step.changes)
-            write_inventories(client, uuid, step, generation)
-            progress.confirm()
+        progress.send(step.changes)
+        write_all(client, uuid, step, generation)
+        progress.confirm()
 
 
 def _strays(client: PlacementClient, tree: ProviderTree) -> Iterable[Provider]:
@@ -132,12 +127,7 @@ def _strays(client: PlacementClient, tree: ProviderTree) -> Iterable[Provider]:
     )
 
 
-def _used(client: PlacementClient, device: Provider) -> dict[str, int]:
-    return {name: amount for name, amount in client.usages(device.uuid).items() if amount}
-
-
 def _with_lookalikes(client: PlacementClient, error: ProviderNotFound) -> ProviderNotFound:
-    """Return an error with the names of all hosts of the same short name, ignoring case."""
     name = error.provider
     label = name.split(".")[0].lower()
     similar = sorted(

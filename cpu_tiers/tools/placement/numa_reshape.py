@@ -33,9 +33,6 @@ from cpu_tiers.tools.placement.conflicts import repeated
 from cpu_tiers.tools.placement.sync import changes_of, read_holdings, read_state
 from cpu_tiers.tools.placement.writer import Progress, Writer, carry_out, changed
 
-FindResidents = Callable[[Collection[ConsumerId]], Mapping[ConsumerId, Resident]]
-"""Returns the residents of these consumers."""
-
 FindRelocations = Callable[
     [ProviderTree, Mapping[ConsumerId, Amounts], Portion[ProviderName]], tuple[Relocation, ...]
 ]
@@ -46,11 +43,14 @@ The arguments are those of :func:`~cpu_tiers.accounting.relocation.relocate` wit
 """
 
 
-def relocations_by_residents(find_residents: FindResidents) -> FindRelocations:
-    """Return a function that computes relocations from the residents of the host."""
-    return lambda tree, of_root, used: relocate(
-        tree, of_root, find_residents(of_root.keys()), used
-    )
+def relocations_by_residents(
+    find: Callable[[Collection[ConsumerId]], Mapping[ConsumerId, Resident]],
+) -> FindRelocations:
+    """Return a function that computes relocations from the residents of the host.
+
+    :param find: returns the residents of consumers.
+    """
+    return lambda tree, of_root, used: relocate(tree, of_root, find(of_root.keys()), used)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +85,14 @@ class Reshape:
     root: str
 
     @property
-    def moves(self) -> tuple[Change, ...]:
-        """Return a change for each consumer whose allocations move."""
-        return tuple(
+    def changes(self) -> tuple[Change, ...]:
+        """Return all changes in the order of writing."""
+        return (*changes_of(self.preparation), *self.in_one)
+
+    @property
+    def in_one(self) -> tuple[Change, ...]:
+        """Return the changes of the transaction."""
+        moves = (
             Change(
                 provider=self.root,
                 what=f"allocations of {relocation.name}",
@@ -99,16 +104,7 @@ class Reshape:
             )
             for relocation in self.relocations
         )
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """Return all changes in the order of writing."""
-        return (*changes_of(self.preparation), *self.in_one)
-
-    @property
-    def in_one(self) -> tuple[Change, ...]:
-        """Return the changes of the transaction."""
-        return (*changes_of(self.inventories), *self.moves)
+        return (*changes_of(self.inventories), *moves)
 
 
 def read_reshape_input(client: PlacementClient, tree: ProviderTree) -> ReshapeInput:
@@ -204,12 +200,13 @@ def _planned_anew(
     if root_step is None or planned.before is None:
         raise changed(planned.root, "NUMA nodes")
     has_new_generation = writer.read_again(root_step)
-    root = ProviderId(writer.uuid(planned.root))
+    root = writer.uuid(planned.root)
     moving = moving_classes(planned.before.tree)
     consumers = moving_consumers(client, root, moving, planned.consumers)
     if not has_new_generation and consumers == planned.consumers:
         raise changed(planned.root, "NUMA nodes, or other allocations of the servers,")
-    before = replace(planned.before, of_root=_holdings_of(root, consumers))
+    of_root = {uuid: consumer.allocations.of(root) for uuid, consumer in consumers.items()}
+    before = replace(planned.before, of_root=of_root)
     relocations = _relocations(before, find_relocations)
     return replace(planned, consumers=consumers, before=before, relocations=relocations)
 
@@ -244,30 +241,23 @@ def _reshape_input(
     tree: ProviderTree,
     consumers: Mapping[ConsumerId, Consumer],
 ) -> ReshapeInput:
-    root = state.providers.get(tree.root.name)
-    uuid = ProviderId(root.uuid if root else "")  # without a root there are no consumers
+    root = tree.root.name
     return ReshapeInput(
         tree=with_ratios(state, tree),
-        of_root=_holdings_of(uuid, consumers),
-        on_nodes=read_holdings(client, state, state.providers.keys() - {tree.root.name}),
+        of_root={
+            uuid: consumer.allocations.of(ProviderId(state.providers[root].uuid))
+            for uuid, consumer in consumers.items()
+        },
+        on_nodes=read_holdings(client, state, state.providers.keys() - {root}),
     )
 
 
-def _holdings_of(
-    root: ProviderId, consumers: Mapping[ConsumerId, Consumer]
-) -> dict[ConsumerId, Amounts]:
-    """Return what consumers hold of the root."""
-    return {uuid: consumer.allocations.of(root) for uuid, consumer in consumers.items()}
-
-
 def _moved(planned: Reshape, writer: Writer) -> list[Consumer]:
-    """Return the consumers that move, with their allocations after the move."""
-    root = ProviderId(writer.uuid(planned.root))
     moved = []
     for relocation in planned.relocations:
         consumer = planned.consumers[relocation.consumer]
         allocations = relocation.carried_out(
-            consumer.allocations, root, lambda name: ProviderId(writer.uuid(name))
+            consumer.allocations, writer.uuid(planned.root), writer.uuid
         )
         moved.append(replace(consumer, allocations=allocations))
     return moved
@@ -298,21 +288,13 @@ def moving_consumers(
 
     :param known: consumers that are read again only if they hold something else of the root.
     """
-
-    def read(uuid: ConsumerId, amounts: Amounts) -> Consumer:
-        before = known.get(uuid)
-        if before is not None and before.allocations.of(root) == amounts:
-            return before
-        return client.consumer(uuid)
-
-    consumers = {
-        uuid: read(uuid, amounts)
-        for uuid, amounts in client.allocations(root).items()
-        if moving & amounts.keys()
-    }
-    # A consumer may have let go of the root between the two reads.
-    return {
-        uuid: consumer
-        for uuid, consumer in consumers.items()
-        if moving & consumer.allocations.of(root).keys()
-    }
+    consumers = {}
+    for uuid, amounts in client.allocations(root).items():
+        if moving & amounts.keys():
+            consumer = known.get(uuid)
+            if consumer is None or consumer.allocations.of(root) != amounts:
+                consumer = client.consumer(uuid)
+            # A consumer may have let go of the root between the two reads.
+            if moving & consumer.allocations.of(root).keys():
+                consumers[uuid] = consumer
+    return consumers

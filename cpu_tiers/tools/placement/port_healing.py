@@ -219,7 +219,6 @@ def _flavor_amounts(owner: Owner) -> dict[str, int]:
 def _served(
     client: PlacementClient, tree: ProviderTrees, server: ServerPorts, ports: Sequence[Port]
 ) -> dict[str, PortShortfall]:
-    """Return a shortfall for each unserved port, from one query for all ports."""
     try:
         ways = _ways(client, tree, server, ports)
     except InvalidInput as error:
@@ -240,7 +239,6 @@ def _shortfall(port: Port, ways: Sequence[PortBinding], tree: ProviderTrees) -> 
 def _ways(
     client: PlacementClient, tree: ProviderTrees, server: ServerPorts, ports: Sequence[Port]
 ) -> list[dict[str, PortBinding]]:
-    """Return the ways to serve the ports on this host: a binding for each port."""
     query = _query(tree, server, ports)
     if not query.resources():
         return []

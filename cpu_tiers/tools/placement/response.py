@@ -231,7 +231,6 @@ class ShareNames:
 
 
 def _names(body: Any, provider: str) -> Iterator[tuple[str, str]]:
-    """Yield the names of VCPU_SHARES in a body, each with the uuid of its provider."""
     if isinstance(body, list):
         for item in body:
             yield from _names(item, provider)

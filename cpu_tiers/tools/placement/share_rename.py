@@ -5,8 +5,6 @@ the allocations of all its consumers change their name in the same transaction. 
 so that no server needs another place, and a rename needs no plan.
 """
 
-from collections.abc import Iterator
-
 from cpu_tiers.accounting.holdings import ConsumerId
 from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderNotFound
@@ -21,14 +19,14 @@ def plan_rename(client: PlacementClient, host: str) -> tuple[Change, ...]:
 
     :raises ProviderNotFound: Placement does not know the host.
     """
-    return tuple(_changes(client, _read(client, host)))
+    present = _read(client, host)
+    return _changes(client, present, _amounts(client, present))
 
 
 def rename_shares(client: PlacementClient, host: str) -> tuple[Change, ...]:
     """Give the providers of a host our name of VCPU_SHARES; return the changes.
 
-    A second run changes nothing. Allocations of the consumers on other hosts, in a move, stay
-    unchanged.
+    A second run changes nothing. Allocations on other hosts, in a move, stay unchanged.
 
     :raises ProviderNotFound: Placement does not know the host.
     :raises UnknownNames: the os-resource-classes of Placement does not contain our name.
@@ -37,15 +35,14 @@ def rename_shares(client: PlacementClient, host: str) -> tuple[Change, ...]:
 
     def attempt(progress: Progress) -> None:
         present = _read(client, host)
-        changes = tuple(_changes(client, present))
+        amounts = _amounts(client, present)
+        changes = _changes(client, present, amounts)
         progress.begin(changes)
         if not changes:
             return
         client.ensure_names({VCPU_SHARES})
-        consumers = [client.consumer(uuid) for uuid in _amounts(client, present)]
-        inventories = {
-            provider.uuid: provider.inventories for provider in present.state.providers.values()
-        }
+        consumers = [client.consumer(uuid) for uuid in amounts]
+        inventories = {each.uuid: each.inventories for each in present.state.providers.values()}
         # From here on, the client writes our name for the host.
         client.share_names.others.difference_update(inventories)
         progress.send(changes)
@@ -63,7 +60,7 @@ def _read(client: PlacementClient, host: str) -> PlacementHost:
 
 
 def _amounts(client: PlacementClient, host: PlacementHost) -> dict[ConsumerId, int]:
-    """Return the shares that consumers hold under the other name, by the uuid of the consumer."""
+    """Return the shares that consumers hold under the other name."""
     others = {n for n, p in host.state.providers.items() if p.uuid in client.share_names.others}
     amounts = {
         consumer: sum(portion.of(name).get(VCPU_SHARES, 0) for name in portion if name in others)
@@ -72,19 +69,16 @@ def _amounts(client: PlacementClient, host: PlacementHost) -> dict[ConsumerId, i
     return {consumer: amount for consumer, amount in sorted(amounts.items()) if amount}
 
 
-def _changes(client: PlacementClient, host: PlacementHost) -> Iterator[Change]:
-    for name, provider in host.state.providers.items():
-        if provider.uuid in client.share_names.others:
-            total = provider.inventories.by_class[VCPU_SHARES].total
-            yield _change(name, "inventory", total)
-    for consumer, amount in _amounts(client, host).items():
-        yield _change(host.tree.root.name, f"allocations of {consumer}", amount)
-
-
-def _change(provider: str, what: str, amount: int) -> Change:
-    return Change(
-        provider=provider,
-        what=what,
-        before=f"{amount} {OTHER_SHARES}",
-        after=f"{amount} {VCPU_SHARES}",
+def _changes(
+    client: PlacementClient, host: PlacementHost, amounts: dict[ConsumerId, int]
+) -> tuple[Change, ...]:
+    renamed = [
+        (name, "inventory", provider.inventories.by_class[VCPU_SHARES].total)
+        for name, provider in host.state.providers.items()
+        if provider.uuid in client.share_names.others
+    ]
+    renamed += [(host.tree.root.name, f"allocations of {c}", n) for c, n in amounts.items()]
+    return tuple(
+        Change(provider=name, what=what, before=f"{n} {OTHER_SHARES}", after=f"{n} {VCPU_SHARES}")
+        for name, what, n in renamed
     )

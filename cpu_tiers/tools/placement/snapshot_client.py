@@ -38,7 +38,6 @@ class SnapshotClient(PlacementClient):
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
-        """Keep the snapshot."""
         self.gives_back_oversold = False
         self.retry_policy = RetryPolicy()
         self._exchange = _NoRequests()
@@ -51,7 +50,6 @@ class SnapshotClient(PlacementClient):
 
     @cached_property
     def _allocations(self) -> dict[str, dict[ConsumerId, Amounts]]:
-        """Return the amounts by provider and consumer."""
         allocations: dict[str, dict[ConsumerId, Amounts]] = {}
         for consumer, held in self._snapshot.consumers.items():
             for provider, amounts in held.items():
@@ -67,7 +65,6 @@ class SnapshotClient(PlacementClient):
         return by_trait
 
     def candidates(self, query: CandidateQuery) -> CandidatesAnswer:
-        """Return the allocation candidates for ``query``."""
         return self._cloud.candidates(query)
 
     def _known(self, kind: str, only: str = "") -> frozenset[str]:
@@ -78,54 +75,42 @@ class SnapshotClient(PlacementClient):
         return in_use.union(os_resource_classes.STANDARDS)
 
     def provider(self, provider_uuid: str) -> Provider:
-        """Return the provider with this uuid."""
         return self._one(provider_uuid)
 
     def providers_in_tree(self, provider_uuid: str) -> tuple[Provider, ...]:
-        """Return all providers in the tree of this provider."""
         roots = self._providers.roots
         root = roots.get(provider_uuid)
         return tuple(each for each in self.providers() if root and roots[each.uuid] == root)
 
     def providers(self) -> tuple[Provider, ...]:
-        """Return all providers of the cloud."""
         return tuple(self._providers.by_id.values())
 
     def providers_with_trait(self, name: str) -> tuple[Provider, ...]:
-        """Return the providers with a trait."""
         return tuple(self._by_trait.get(name, ()))
 
     def providers_in_aggregate(self, aggregate: str) -> tuple[Provider, ...]:
-        """Return the providers in an aggregate."""
         return tuple(each for each in self.providers() if aggregate in each.aggregates)
 
     def providers_with_room(self, name: str, amount: int) -> tuple[Provider, ...]:
-        """Return the providers of which a single claim may take an amount of a resource class."""
         return tuple(each for each in self.providers() if each.has_room(name, amount))
 
     def find_provider(self, name: str) -> Provider | None:
-        """Return the provider with this name, or ``None`` if there is no such provider."""
         return next((provider for provider in self.providers() if provider.name == name), None)
 
     def inventories(self, provider_uuid: str) -> Inventories:
-        """Return the inventories of a provider."""
         return Inventories(generation=0, by_class=self._one(provider_uuid).inventories)
 
     def traits(self, provider_uuid: str) -> Traits:
-        """Return the traits of a provider."""
         return Traits(generation=0, names=self._one(provider_uuid).traits)
 
     def aggregates(self, provider_uuid: str) -> frozenset[str]:
-        """Return the uuids of the aggregates that a provider is in."""
         return self._one(provider_uuid).aggregates
 
     def usages(self, provider_uuid: str) -> dict[str, int]:
-        """Return the allocated amounts of a provider, by resource class."""
         provider = self._one(provider_uuid)
         return {**dict.fromkeys(provider.inventories, 0), **provider.used}
 
     def allocations(self, provider_uuid: str) -> dict[ConsumerId, Amounts]:
-        """Return the amounts that each consumer has of a provider, by the consumer's uuid."""
         return dict(self._allocations.get(self._one(provider_uuid).uuid, {}))
 
     def _one(self, provider_uuid: str) -> Provider:
@@ -136,10 +121,7 @@ class SnapshotClient(PlacementClient):
 
 
 class _NoRequests(Exchange):
-    """An exchange that refuses each request."""
-
     def __init__(self) -> None:
-        """Need no transport."""
         self.share_names = ShareNames()
 
     @property

@@ -1,15 +1,15 @@
 """Writing the steps of a plan to Placement, and reporting which changes are written."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.placement.errors import (
     DataChanged,
     Interrupted,
     InventoryInUse,
     PlacementError,
-    WriteReport,
 )
 from cpu_tiers.placement.records import Consumer, Inventories, Traits
 from cpu_tiers.placement.steps import (
@@ -36,8 +36,9 @@ class Writer:
     def __init__(self, client: PlacementClient, state: State) -> None:
         self._client = client
         self._uuids = {name: provider.uuid for name, provider in state.providers.items()}
-        self._inventories = {n: p.inventories.generation for n, p in state.providers.items()}
-        self._traits = {n: p.traits.generation for n, p in state.providers.items()}
+        # Traits are read after inventories. If another client has written in between, a write of
+        # traits is refused, and they are read again.
+        self._generations = {n: p.inventories.generation for n, p in state.providers.items()}
 
     def write(self, step: Step) -> None:
         """Write a step."""
@@ -47,11 +48,19 @@ class Writer:
             case CreateName():
                 self._client.create_resource_class(step.name)
             case CreateProvider():
-                self._create(step)
-            case SetInventories():
-                self._set_inventories(step)
-            case SetTraits():
-                self._set_traits(step)
+                parent = None if step.parent is None else self._uuids[step.parent]
+                created = self._client.create_provider(
+                    step.provider, parent_uuid=parent, provider_uuid=step.uuid
+                )
+                self._uuids[step.provider] = created.uuid
+                self._generations[step.provider] = 0
+            case SetInventories() | SetTraits():
+                generation = self._generations[step.provider]
+                written = write_all(self._client, self._uuids[step.provider], step, generation)
+                # Each write adds 1 to the generation. After a write of another client, inventories
+                # and traits may have changed since the read, so the next write must be refused.
+                if written == generation + 1:
+                    self._generations[step.provider] = written
 
     def take(self, steps: Iterable[Step], progress: "Progress") -> None:
         """Write steps in their order, and keep ``progress`` up to date."""
@@ -60,42 +69,14 @@ class Writer:
             self.write(step)
             progress.confirm()
 
-    def _create(self, step: CreateProvider) -> None:
-        parent = None if step.parent is None else self._uuids[step.parent]
-        created = self._client.create_provider(
-            step.provider, parent_uuid=parent, provider_uuid=step.uuid
-        )
-        self._uuids[step.provider] = created.uuid
-        self._inventories[step.provider] = self._traits[step.provider] = 0
-
-    def _set_inventories(self, step: SetInventories) -> None:
-        generation = self._inventories[step.provider]
-        written = write_inventories(self._client, self._uuids[step.provider], step, generation)
-        self._count(step.provider, generation, written)
-
-    def _set_traits(self, step: SetTraits) -> None:
-        generation = self._traits[step.provider]
-        written = write_traits(self._client, self._uuids[step.provider], step, generation)
-        self._count(step.provider, generation, written)
-
-    def _count(self, provider: str, read: int, written: int) -> None:
-        """Keep the generation of a write, if no other client has written since the read.
-
-        Each write adds 1 to the generation. After a write of another client, inventories and
-        traits may have changed since the read, so the next write must be refused and read again.
-        """
-        if written == read + 1 == self._traits[provider] + 1 == self._inventories[provider] + 1:
-            self._inventories[provider] = self._traits[provider] = written
-
     def reshape(self, steps: Iterable[SetInventories], consumers: Iterable[Consumer]) -> None:
         """Write inventories and allocations in one transaction.
 
-        :param consumers: the consumers with their new allocations. These are keyed by the
-            uuid of the provider, which :meth:`uuid` returns.
+        :param consumers: with their new allocations, by the uuids that :meth:`uuid` returns.
         """
         inventories = {
             self._uuids[step.provider]: Inventories(
-                generation=self._inventories[step.provider], by_class=step.after
+                generation=self._generations[step.provider], by_class=step.after
             )
             for step in steps
         }
@@ -106,30 +87,33 @@ class Writer:
 
         :raises DataChanged: another client has changed the inventories since they were read.
         """
-        before = self._inventories[step.provider]
+        before = self._generations[step.provider]
         present = _present_generation(self._client, self._uuids[step.provider], step)
-        self._inventories[step.provider] = present
+        self._generations[step.provider] = present
         return present != before
 
-    def uuid(self, provider: str) -> str:
+    def uuid(self, provider: str) -> ProviderId:
         """Return the uuid of a provider, by its name."""
-        return self._uuids[provider]
+        return ProviderId(self._uuids[provider])
 
 
-def write_inventories(
-    client: PlacementClient, uuid: str, step: SetInventories, generation: int
+def write_all(
+    client: PlacementClient, uuid: str, step: SetInventories | SetTraits, generation: int
 ) -> int:
-    """Write the inventories of a provider, also while other clients claim on it.
+    """Write the inventories or the traits of a provider, also while other clients claim on it.
 
     :param uuid: of the provider.
     :param generation: of the provider when ``step.before`` was read.
     :return: the new generation of the provider.
-    :raises DataChanged: another client has changed the inventories since they were read.
+    :raises DataChanged: another client has changed ``step.before``.
     """
 
     def write(generation: int) -> int:
-        wanted = Inventories(generation=generation, by_class=step.after)
-        return client.set_inventories(uuid, wanted).generation
+        if isinstance(step, SetTraits):
+            traits = Traits(generation=generation, names=step.after)
+            return client.set_traits(uuid, traits).generation
+        inventories = Inventories(generation=generation, by_class=step.after)
+        return client.set_inventories(uuid, inventories).generation
 
     def read() -> int:
         return _present_generation(client, uuid, step)
@@ -137,31 +121,23 @@ def write_inventories(
     try:
         return write_again(client.retry_policy, write, generation, read)
     except InventoryInUse as error:
-        raise _in_use(step, error) from error
+        _name_provider(step, error)
+        raise
 
 
-def _present_generation(client: PlacementClient, uuid: str, step: SetInventories) -> int:
-    """Return the generation of a provider whose inventories are as they were read before."""
-    present = client.inventories(uuid)
-    if present.by_class != step.before:
-        raise changed(step.provider, "inventories")
-    return present.generation
-
-
-def write_traits(client: PlacementClient, uuid: str, step: SetTraits, generation: int) -> int:
-    """Write the traits of a provider; as :func:`write_inventories`."""
-
-    def write(generation: int) -> int:
-        wanted = Traits(generation=generation, names=step.after)
-        return client.set_traits(uuid, wanted).generation
-
-    def read() -> int:
-        present = client.traits(uuid)
-        if present.names != step.before:
+def _present_generation(
+    client: PlacementClient, uuid: str, step: SetInventories | SetTraits
+) -> int:
+    """Return the generation of a provider whose inventories or traits are ``step.before``."""
+    if isinstance(step, SetTraits):
+        traits = client.traits(uuid)
+        if traits.names != step.before:
             raise changed(step.provider, "traits")
-        return present.generation
-
-    return write_again(client.retry_policy, write, generation, read)
+        return traits.generation
+    inventories = client.inventories(uuid)
+    if inventories.by_class != step.before:
+        raise changed(step.provider, "inventories")
+    return inventories.generation
 
 
 def changed(provider: str, what: str) -> DataChanged:
@@ -172,23 +148,18 @@ def changed(provider: str, what: str) -> DataChanged:
     )
 
 
-def _in_use(step: SetInventories, error: InventoryInUse) -> InventoryInUse:
-    """Return an error with the provider and the classes, in addition to Placement's details."""
+def _name_provider(step: SetInventories | SetTraits, error: InventoryInUse) -> None:
+    """Name the provider and the classes in an error, in addition to Placement's details."""
+    removed = sorted(frozenset(step.before) - frozenset(step.after))
     details = " ".join(error.details)
-    named = tuple(name for name in sorted(step.removed) if re.search(rf"\b{name}\b", details))
-    classes = named or tuple(sorted(step.removed))
-    named_error = InventoryInUse(
-        f"{step.provider}: {', '.join(classes)} cannot be removed, because servers hold"
-        " allocations of it: move these servers to another host, or reshape"
-        f" ({'; '.join(error.details)})",
-        method=error.method,
-        path=error.path,
-        status=error.status,
-        details=error.details,
+    named = tuple(name for name in removed if re.search(rf"\b{name}\b", details))
+    error.provider, error.resource_classes = step.provider, named or tuple(removed)
+    message = (
+        f"{step.provider}: {', '.join(error.resource_classes)} cannot be removed, because servers"
+        " hold allocations of it: move these servers to another host, or reshape"
+        f" ({'; '.join(error.details)})"
     )
-    named_error.provider = step.provider
-    named_error.resource_classes = classes
-    return named_error
+    error.args = (message,)
 
 
 class Progress:
@@ -198,6 +169,11 @@ class Progress:
         self.written: list[Change] = []
         self._sent: tuple[Change, ...] = ()
         self._to_come: tuple[Change, ...] = ()
+
+    @property
+    def changes(self) -> tuple[Sequence[Change], Sequence[Change], Sequence[Change]]:
+        """Return the changes that are written, perhaps written, and not written."""
+        return self.written, self._sent, self._to_come
 
     def begin(self, changes: tuple[Change, ...]) -> None:
         """Start an attempt with fresh reads.
@@ -226,18 +202,6 @@ class Progress:
         """Record that the sent changes were refused and are given up."""
         self._sent = ()
 
-    def tell(self, error: WriteReport, *, refused: bool) -> None:
-        """Add the changes to an error.
-
-        :param refused: Placement has refused the sent changes, so they are not written;
-            otherwise they may be written.
-        """
-        error.report(
-            written=self.written,
-            unconfirmed=() if refused else self._sent,
-            unwritten=(*self._sent, *self._to_come) if refused else self._to_come,
-        )
-
 
 def carry_out(
     retry_policy: RetryPolicy, attempt: Callable[[Progress], None]
@@ -256,11 +220,12 @@ def carry_out(
     except PlacementError as error:
         # Only a 4xx shows that the write was not carried out. After a 5xx, or without an
         # answer, the write may have been carried out, also if a repetition then gets a 4xx.
-        status = error.status or 0
-        progress.tell(error, refused=400 <= status < 500 and not error.resent)
+        if 400 <= (error.status or 0) < 500 and not error.resent:
+            progress.refuse()
+        error.report(*progress.changes)
         raise
     except KeyboardInterrupt as error:
         interrupted = Interrupted()
-        progress.tell(interrupted, refused=False)
+        interrupted.report(*progress.changes)
         raise interrupted from error
     return tuple(progress.written)

@@ -139,7 +139,6 @@ def _heal(
 
 
 def _compute_nodes(cloud: "Cloud", parsed_args: Namespace) -> Iterator["ComputeNode"]:
-    """Yield the hosts in the arguments, each host once, or all hosts."""
     from cpu_tiers.tools.nova.cloud import (
         all_compute_nodes,
         compute_nodes_of_host,

@@ -172,7 +172,6 @@ def provider_row(provider: ResourceProvider) -> tuple[object, ...]:
 
 
 def _inventory(inventory: Inventory) -> dict[str, Any]:
-    """Return the fields of the inventory that Placement's API has."""
     fields = asdict(inventory)
     del fields["ratio_is_initial"]
     return fields

@@ -134,7 +134,6 @@ def _sync(
 
 
 def _read_agents(path: str) -> tuple[NetworkAgent, ...]:
-    """Return the agent of a file, or the agents of all chassis in the file."""
     document = read_json(path)
     if is_chassis_table(document):
         return read_chassis(document, where=path)

@@ -67,7 +67,6 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
 
 
 def _log_result(result: ClaimsResult) -> int:
-    """Log the result and the remedy, and return the exit status."""
     if not result.oversold_rounds:
         LOG.info(
             "Placement allocated no more than the capacity of %d units in %d rounds.",
@@ -90,7 +89,6 @@ def _log_result(result: ClaimsResult) -> int:
 
 
 def _number(least: int, most: int) -> Callable[[str], int]:
-    """Return a parser of whole numbers in a range."""
 
     def parse(text: str) -> int:
         if text.isascii() and text.isdigit() and least <= int(text) <= most:

@@ -24,7 +24,7 @@ from cpu_tiers.tools.host.watch import DEFAULT_ADDRESS, PREFIX
 from cpu_tiers.tools.http.metrics import read_metrics
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import alike_roots
-from cpu_tiers.tools.placement.writer import Progress, carry_out, write_traits
+from cpu_tiers.tools.placement.writer import Progress, carry_out, write_all
 from cpu_tiers.tools.writers.inventory import list_changes
 
 LOG = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ def change_trait(
         if step.changes:
             client.ensure_names(traits=after - present.names)
             progress.send(step.changes)
-            write_traits(client, host.uuid, step, present.generation)
+            write_all(client, host.uuid, step, present.generation)
             progress.confirm()
 
     return carry_out(client.retry_policy, attempt)
@@ -174,7 +174,6 @@ class _Watch:
             LOG.info("%s, because of %s", change, reason)
 
     def _clear(self) -> str:
-        """Clear the trait at the end of the watch, and return what to say."""
         trait, host = self._trait, self._host.name
         try:
             change_trait(self._client, self._host, trait, is_set=False)

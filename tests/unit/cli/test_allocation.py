@@ -27,7 +27,7 @@ def heal_plan(*limits: dict[str, str], shares: bool = True) -> Any:
     )
 
 
-NO_PORTS = SimpleNamespace(asking=0, verdicts=[])
+NO_PORTS = SimpleNamespace(asking=0, shortfalls=[])
 
 
 def log(plan: Any, *, apply: bool, host: str = "", show_all: bool = False) -> bool:

@@ -70,11 +70,6 @@ def test_inventories(
     assert lines(SetInventories(provider="c1", before=before, after=after).changes) == expected
 
 
-def test_removed_classes() -> None:
-    step = SetInventories(provider="c1", before={"VCPU": EIGHT, "PCPU": EIGHT}, after={"A": EIGHT})
-    assert step.removed == {"VCPU", "PCPU"}
-
-
 def test_traits_that_stay_are_no_change() -> None:
     step = SetTraits(provider="c1", before=frozenset({"A", "B"}), after=frozenset({"B", "C"}))
     assert lines(step.changes) == [
