@@ -8,6 +8,7 @@ Two quick orders are tried first, and then a search of all packings. The search 
 giving up, an existing packing may have been missed.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,13 +27,11 @@ class PackingItem:
 
     :param consumer: items of one consumer go to different bins.
     :param allowed: the numbers of the bins that may take the item.
-    :param is_only_item: no other item is of the same consumer.
     """
 
     consumer: str
     amounts: Room
     allowed: frozenset[int]
-    is_only_item: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +39,7 @@ class Packing:
     """The number of a bin for each item.
 
     :param bins: ``None`` for an item without a bin.
-    :param gave_up: items are left over, and the search of all packings was cut
-        short.
+    :param gave_up: items are left over, and the search of all packings was cut short.
     """
 
     bins: tuple[int | None, ...]
@@ -61,7 +59,14 @@ def pack(items: Sequence[PackingItem], rooms: Sequence[Room]) -> Packing:
         better packing of the two quick orders; the order that takes the smallest
         items first leaves few items over.
     """
-    sizes = [_size(item, rooms) for item in items]
+    totals = Counter[str]()
+    for room in rooms:
+        totals.update(room)
+    # The largest fraction of the room of all bins, over the kinds.
+    sizes = [
+        max((n / max(1, totals[kind]) for kind, n in item.amounts.items()), default=0.0)
+        for item in items
+    ]
     falling = sorted(
         range(len(items)), key=lambda i: (-sizes[i], sorted(items[i].amounts.items()), i)
     )
@@ -71,7 +76,7 @@ def pack(items: Sequence[PackingItem], rooms: Sequence[Room]) -> Packing:
     fewest = min(
         (first, _greedy(items, rooms, falling[::-1])), key=lambda packing: len(packing.left_over)
     )
-    if not _may_fit(items, rooms):
+    if not _may_fit(items, totals):
         return fewest
     search = _Search(items, rooms, falling)
     if len(items) <= MOST_SEARCHED and search.run():
@@ -80,23 +85,13 @@ def pack(items: Sequence[PackingItem], rooms: Sequence[Room]) -> Packing:
     return replace(fewest, gave_up=gave_up)
 
 
-def _may_fit(items: Sequence[PackingItem], rooms: Sequence[Room]) -> bool:
+def _may_fit(items: Sequence[PackingItem], totals: Counter[str]) -> bool:
     """Tell whether each item has an allowed bin, and the bins together have enough room."""
-    kinds = {kind for item in items for kind in item.amounts}
-    return all(item.allowed for item in items) and all(
-        sum(item.amounts.get(kind, 0) for item in items)
-        <= sum(room.get(kind, 0) for room in rooms)
-        for kind in kinds
-    )
-
-
-def _size(item: PackingItem, rooms: Sequence[Room]) -> float:
-    """Return the largest fraction that an item takes of the room of all bins, over the kinds."""
-    fractions = (
-        amount / max(1, sum(room.get(kind, 0) for room in rooms))
-        for kind, amount in item.amounts.items()
-    )
-    return max(fractions, default=0.0)
+    asked = Counter[str]()
+    for item in items:
+        asked.update(item.amounts)
+    has_room = all(amount <= totals[kind] for kind, amount in asked.items())
+    return has_room and all(item.allowed for item in items)
 
 
 def _greedy(items: Sequence[PackingItem], rooms: Sequence[Room], order: Sequence[int]) -> Packing:
@@ -142,7 +137,8 @@ class _Search:
         self.steps = 0
         self._items, self._order = items, order
         self._left = [dict(room) for room in rooms]
-        self._grouped = [i for i, item in enumerate(items) if not item.is_only_item]
+        self._counts = Counter(item.consumer for item in items)
+        self._grouped = [i for i, item in enumerate(items) if self._counts[item.consumer] > 1]
         self._takers = [
             frozenset(i for i, item in enumerate(items) if b in item.allowed)
             for b in range(len(rooms))
@@ -181,5 +177,6 @@ class _Search:
         if not depth:
             return 0
         before, this = (self._items[self._order[d]] for d in (depth - 1, depth))
-        alike = before.is_only_item and replace(before, consumer="") == replace(this, consumer="")
+        are_alone = self._counts[before.consumer] == self._counts[this.consumer] == 1
+        alike = are_alone and (before.amounts, before.allowed) == (this.amounts, this.allowed)
         return self.bins[self._order[depth - 1]] or 0 if alike else 0

@@ -115,7 +115,6 @@ class _Move:
     consumer: ConsumerId
     name: str
     part: GuestPart
-    is_only_item: bool
 
     def unplaced(self, why: str) -> UnplacedPart:
         return UnplacedPart(consumer=self.consumer, name=self.name, why=f"{self.part}; {why}")
@@ -175,10 +174,7 @@ def _moves(
             name = f"consumer {consumer}, which Nova does not know"
             if owner := resident.owner:
                 name = f"{owner.name}, flavor {owner.flavor.name}"
-            moves += [
-                _Move(consumer=consumer, name=name, part=part, is_only_item=len(parts) == 1)
-                for part in parts
-            ]
+            moves += [_Move(consumer=consumer, name=name, part=part) for part in parts]
     return moves
 
 
@@ -220,7 +216,6 @@ def _pack(
             allowed=frozenset(
                 b for b, node in enumerate(nodes) if not node.limit(move.part.amounts, node.left)
             ),
-            is_only_item=move.is_only_item,
         )
         for move in floating.values()
     ]

@@ -1,21 +1,27 @@
-"""The missing resources of a host's consumers, computed outside of nova-compute.
+"""The missing resources and the moves of a host's consumers, computed outside of nova-compute.
 
-For two commands: ``reshape plan`` tells which shares nova-compute would add when it starts to
-report shares (decision D8), and ``allocation heal`` adds what is missing on a host as it is. Both
-ask Nova for the owners of the allocations, as the driver does, and Placement for the rest.
+``reshape plan`` tells which shares nova-compute would add at its next start, and which consumers
+it would move to NUMA nodes (decision D8); ``allocation heal`` adds what is missing on a host as it
+is. Both ask Nova for the owners of the allocations, as the driver does, and Placement for the
+rest.
+
+If the control plane is down except for the database, as in a fast-forward upgrade, allocations are
+computed from Nova's database, which tells the servers on the host or on their way, and their
+flavors. The plan is compared with Placement before its execution.
 """
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
 from collections.abc import Collection, Mapping
 from functools import partial
+from typing import Any
 
 from nova import objects
 from nova.scheduler.utils import resources_from_flavor
 
 from cpu_tiers.accounting import healing
-from cpu_tiers.accounting.healing import HealPlan, held_by_flavor
-from cpu_tiers.accounting.holdings import ConsumerId, ProviderName
+from cpu_tiers.accounting.healing import HealPlan, MovePlan, held_by_flavor
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Holdings, ProviderName
 from cpu_tiers.accounting.missing_shares import (
     Owner,
     Shortfall,
@@ -23,17 +29,28 @@ from cpu_tiers.accounting.missing_shares import (
     plan_share_additions,
 )
 from cpu_tiers.accounting.relocation import Resident
-from cpu_tiers.errors import InvalidInput
+from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.shares import shares_inventory
+from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import OF_NODES
-from cpu_tiers.nova.consumers import ComputeNode, find_owners, find_share_shortfalls
+from cpu_tiers.nova.consumers import (
+    ComputeNode,
+    find_consumer_records,
+    find_owners,
+    find_share_shortfalls,
+    moves_of,
+)
 from cpu_tiers.nova.convert_numa import to_guest_cpus
 from cpu_tiers.nova.numa.residents import find_residents
 from cpu_tiers.tools.placement import allocations
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import with_fresh_reads
+from cpu_tiers.tools.placement.numa_reshape import ReshapeInput, read_reshape_input
 from cpu_tiers.tools.placement.sync import PlacementHost, read_host
+
+_EVACUATED = ("accepted", "pre-migrating", "done")
+"""The statuses in which a server still holds the host that it was evacuated from."""
 
 
 def plan_reshape(
@@ -41,8 +58,8 @@ def plan_reshape(
 ) -> HealPlan:
     """Return the plan of nova-compute for its next start with ``report_vcpu_shares``.
 
-    :param multiplier: ``[libvirt] vcpu_share_multiplier`` of the host.
-    :param overhead_percent: ``[libvirt] emulator_overhead_percent`` of the host.
+    :param multiplier, overhead_percent: ``vcpu_share_multiplier`` and
+        ``emulator_overhead_percent`` in ``[libvirt]`` of the host.
     :raises InvalidInput: Placement has no inventory of the host.
     """
     host = _read(client, compute_node)
@@ -177,3 +194,85 @@ def _read(client: PlacementClient, compute_node: ComputeNode) -> PlacementHost |
     """Return a host as Placement has it; ``None`` if Placement does not know it yet."""
     host = read_host(client, compute_node.name)
     return host if host and host.uuid(compute_node.name) == compute_node.uuid else None
+
+
+def plan_moves(client: PlacementClient, compute_node: ComputeNode, tree: ProviderTree) -> MovePlan:
+    """Return what nova-compute does with the consumers of a host at its next start.
+
+    :param tree: the provider tree of the host as it is going to be.
+    :raises PlacementError: the reshape would be refused.
+    """
+    return _plan_moves(compute_node, read_reshape_input(client, tree))
+
+
+def plan_offline(compute_node: ComputeNode, tree: ProviderTree) -> MovePlan:
+    """Return the same plan without Placement, from the flavors of the servers.
+
+    :raises InvalidInput: Nova's database does not tell what a consumer holds.
+    """
+    amounts = _root_amounts(compute_node, tree)
+    return _plan_moves(compute_node, ReshapeInput(tree=tree, of_root=amounts, on_nodes=Holdings()))
+
+
+def _plan_moves(compute_node: ComputeNode, before: ReshapeInput) -> MovePlan:
+    residents = find_residents(compute_node, dict.fromkeys((*before.of_root, *before.on_nodes)))
+    return healing.plan_moves(before.tree, before.of_root, before.on_nodes, residents)
+
+
+def _root_amounts(compute_node: ComputeNode, tree: ProviderTree) -> dict[ConsumerId, Amounts]:
+    """Return the amounts of a host's root that each consumer must hold, of classes of NUMA nodes.
+
+    Shares only if the host reports shares. If the host has no PCPU, dedicated CPUs are VCPU.
+    """
+    reported = {name for provider in tree.providers for name in provider.inventories}
+    consumers = _consumers(compute_node)
+    faults = FaultList()
+    owners: dict[ConsumerId, Owner] = {}
+    amounts: dict[ConsumerId, Amounts] = {}
+    for uuid, record in find_consumer_records(compute_node, consumers, consumers).items():
+        with faults:
+            owner = record.owner
+            if owner is None:
+                raise InvalidInput.of(
+                    f"server {record.server.display_name} ({record.server.uuid})",
+                    "is being resized, and Nova does not know its new flavor yet",
+                    "plan without --offline, or when the resize is over",
+                )
+            owners[uuid] = owner
+            novas = partial(to_guest_cpus, record.server.numa_topology, owner.flavor.vcpus)
+            amounts[uuid] = held_by_flavor(owner, novas, has_pcpu=PCPU in reported)
+    faults.raise_if_any()
+    if VCPU_SHARES in reported:
+        for shortfall in missing_shares(amounts, owners):
+            amounts[shortfall.consumer] = {**amounts[shortfall.consumer], **shortfall.resources}
+    return amounts
+
+
+def _consumers(compute_node: ComputeNode) -> frozenset[ConsumerId]:
+    context, host, name = compute_node.context, compute_node.host, compute_node.name
+    consumers: set[ConsumerId] = {
+        server.uuid
+        for server in objects.InstanceList.get_by_host_and_node(
+            context, host, name, expected_attrs=[]
+        )
+    }
+    moves = [move for move in moves_of(compute_node) if move.migration_type != "evacuation"]
+    for move in moves:
+        if move.source_node == name:
+            consumers = consumers - {move.instance_uuid} | {move.uuid}
+    consumers |= {move.instance_uuid for move in moves if move.dest_node == name}
+    return frozenset(consumers | _evacuated(compute_node))
+
+
+def _evacuated(compute_node: ComputeNode) -> set[ConsumerId]:
+    """Return the servers with allocations of a failed host and of the new host."""
+    name = compute_node.name
+    moves: list[Any] = objects.MigrationList.get_by_filters(
+        compute_node.context,
+        {"host": compute_node.host, "migration_type": "evacuation", "status": list(_EVACUATED)},
+    )
+    return {
+        move.instance_uuid
+        for move in moves
+        if move.source_node == name or (move.dest_node == name and move.status != "done")
+    }

@@ -50,7 +50,7 @@ class NovaCommand(NovaConfCommand):
             # that a later import inside of a command prints no warning either.
             with warnings.catch_warnings(record=True):
                 from cpu_tiers.nova.options import CONF
-                from cpu_tiers.tools.nova import heal_plan, numa_plan, port_plan  # noqa: F401
+                from cpu_tiers.tools.nova import heal_plan, port_plan  # noqa: F401
                 from cpu_tiers.tools.nova.cloud import connect as connect_nova
             hide(CONF)
             with connect_nova(self.config_files) as cloud:

@@ -99,17 +99,15 @@ class ReshapePlan(NovaCommand, ListCommand):
     def _moves(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> "MovePlan":
         if parsed_args.offline:
             with ProgressLine("asking Nova"), self.cloud() as cloud:
-                from cpu_tiers.tools.nova.numa_plan import plan_offline
+                from cpu_tiers.tools.nova.heal_plan import plan_offline
 
-                compute_node = _compute_node(cloud, parsed_args.host)
-                return plan_offline(compute_node, read_tree(parsed_args, conf, compute_node.name))
+                node = _compute_node(cloud, parsed_args.host)
+                return plan_offline(node, read_tree(parsed_args, conf, node.name))
         with ProgressLine("asking Nova and Placement"), self.clients() as (cloud, client):
-            from cpu_tiers.tools.nova.numa_plan import plan_moves
+            from cpu_tiers.tools.nova.heal_plan import plan_moves
 
-            compute_node = _compute_node(cloud, parsed_args.host)
-            return plan_moves(
-                client, compute_node, read_tree(parsed_args, conf, compute_node.name)
-            )
+            node = _compute_node(cloud, parsed_args.host)
+            return plan_moves(client, node, read_tree(parsed_args, conf, node.name))
 
     def _log_refusals(self, messages: Sequence[str], parsed_args: Namespace) -> None:
         for message in shortened(messages, show_all=parsed_args.all):

@@ -52,11 +52,7 @@ def test_as_few_as_possible_are_left_over() -> None:
 
 
 def test_items_of_a_consumer_go_to_different_bins() -> None:
-    two = [
-        PackingItem(
-            consumer="a", amounts={"cpu": 1}, allowed=frozenset({0, 1}), is_only_item=False
-        )
-    ] * 2
+    two = [PackingItem(consumer="a", amounts={"cpu": 1}, allowed=frozenset({0, 1}))] * 2
     assert sorted(b for b in pack(two, [{"cpu": 9}, {"cpu": 1}]).bins if b is not None) == [0, 1]
     assert len(pack(two, [{"cpu": 9}, {"cpu": 0}]).left_over) == 1
 
@@ -110,7 +106,6 @@ def problems(draw: st.DrawFn) -> tuple[list[PackingItem], list[Room]]:
                     consumer=str(consumer),
                     amounts=draw(amounts),
                     allowed=allowed,
-                    is_only_item=parts == 1,
                 )
             )
     return found, list(rooms)
