@@ -45,7 +45,6 @@ ByName = Portion[ProviderName]
 class HealPlan:
     """The amounts that the consumers of a host get, and whether there is room.
 
-    :param host: the name of the root provider.
     :param shares: the inventories of shares that the plan is for, by provider.
     :param has_nodes: the host reports its NUMA nodes.
     """
@@ -129,8 +128,7 @@ def _whole_additions(
 ) -> tuple[Addition, ...]:
     """Return the additions for consumers without allocations.
 
-    CPUs and memory go to NUMA nodes as in a :class:`MovePlan`. Everything else, such as disk,
-    stands on the root.
+    CPUs and memory go to NUMA nodes as in a :class:`MovePlan`, and everything else to the root.
     """
     root, *nodes = tree.providers
     whole = {shortfall.consumer: shortfall for shortfall in shortfalls}
@@ -163,7 +161,6 @@ def _whole_additions(
 class MovePlan:
     """The relocations and additions of the consumers of a host that begins to report NUMA nodes.
 
-    :param host: the name of the root provider.
     :param consumers: the consumers that move.
     :param residents: of all consumers of the host that Nova knows.
     :param additions: the shares that consumers get, before they move or where they stay.
@@ -262,11 +259,8 @@ def held_by_flavor(
 
 
 def _stated(server: ServerRequest) -> dict[str, int]:
-    """Return the amounts of ``resources:`` extra specs, which replace other amounts as in Nova.
-
-    There is an exception, as in Nova: an amount of 0 beside a CPU policy with dedicated vCPUs.
-    """
+    """Return the amounts of ``resources:`` extra specs, which replace other amounts as in Nova."""
     stated = {name: server.own_groups.amount(name) for name in OF_NODES}
-    if server.cpus.dedicated:
+    if server.cpus.dedicated:  # as in Nova, an amount of 0 beside such a CPU policy counts nothing
         stated = {MEMORY_MB: stated[MEMORY_MB]}
     return {name: amount for name, amount in stated.items() if amount is not None}

@@ -1,9 +1,8 @@
 """Port bindings: the provider that serves each group of a port, and the amounts of the port.
 
 Spec: bandwidth-resource-provider, "Mapping between physical resource consumption and claimed
-resources" and "Upgrade impact". A binding is made from ports and the chosen allocation candidate,
-or read from the ``binding:profile`` of a bound port. A shortfall is what the ports of a server
-request and the server does not hold.
+resources" and "Upgrade impact". A shortfall is what the ports of a server request and the server
+does not hold.
 
 A port without a provider in its profile may still have allocations in Placement, if the write to
 Neutron failed. So the allocations of the server that belong to no other port are searched first,
@@ -35,8 +34,8 @@ ById = Portion[ProviderId]
 class PortBinding:
     """A port with a resource request, and its providers.
 
-    :param providers: the uuid of the provider for each group of the port, by the
-        id of the group. In the flat form of a request, that is the id of the port.
+    :param providers: by the id of each group of the port; in the flat form of a request, that is
+        the id of the port.
     """
 
     port: Port
@@ -45,9 +44,8 @@ class PortBinding:
     @property
     def allocation(self) -> str | dict[str, str]:
         """The value of ``allocation`` in ``binding:profile``, in the form of the request."""
-        return (
-            dict(self.providers) if self.port.request.is_grouped else self.providers[self.port.id]
-        )
+        is_grouped = self.port.request.is_grouped
+        return dict(self.providers) if is_grouped else self.providers[self.port.id]
 
     @property
     def portion(self) -> Portion[ProviderId]:
@@ -62,9 +60,8 @@ def bind(ports: Iterable[Port], chosen: AllocationRequest) -> dict[str, PortBind
     """Return the bindings of the ports that request resources, by the id of the port.
 
     :param chosen: the candidate, from an answer of microversion 1.34 or newer.
-    :raises InvalidInput: with every malformed port, every group that the
-        candidate does not map to one provider, and every amount that the
-        candidate does not allocate.
+    :raises InvalidInput: with every malformed port, every group that the candidate does not map
+        to one provider, and every amount that the candidate does not allocate.
     """
     faults = FaultList()
     bindings = {}
@@ -139,19 +136,14 @@ def parent_interfaces(
 
     :param requesters: the ``requester_id`` of PCI requests, which is the id of a
         port. A port that requests no resources is left out of the result.
-    :param provider_names: by uuid; Neutron names a device
-        ``<host>:<agent>:<interface>``.
-    :raises InvalidInput: with every port that is served by no device, or by
-        several devices.
+    :param provider_names: by uuid; Neutron names a device ``<host>:<agent>:<interface>``.
+    :raises InvalidInput: with every port that is served by no device, or by several devices.
     """
     faults = FaultList()
     interfaces: dict[str, str] = {}
-    for requester in requesters:
-        if requester not in bindings:
-            continue
-        names: set[str] = {
-            provider_names.get(u, u) for u in bindings[requester].providers.values()
-        }
+    for requester in filter(bindings.__contains__, requesters):
+        serving = bindings[requester].providers.values()
+        names: set[str] = {provider_names.get(uuid, uuid) for uuid in serving}
         devices = set(map(interface_of, names)) - {None}
         if len(devices) == 1:
             (interfaces[requester],) = filter(None, devices)
@@ -278,7 +270,6 @@ def _check_unbound(
 
 
 def _possible_bindings(port: Port, left: ById, tree: ProviderTrees) -> Iterator[PortBinding]:
-    """Yield the bindings of a port for which the allocations that are left are enough."""
     suffixes = [group.suffix for group in port.request.groups]
     providers = [(ProviderId(uuid), provider) for uuid, provider in tree.by_id.items()]
     fitting = [
@@ -302,10 +293,7 @@ def _can_serve(group: RequestGroup, traits: frozenset[str], left: Amounts) -> bo
 
 
 def _in_subtrees(binding: PortBinding, tree: ProviderTrees) -> bool:
-    """Tell whether the providers of each same_subtree are in one subtree.
-
-    A subtree has a provider that is an ancestor of all the rest.
-    """
+    """Tell whether of the providers of each same_subtree, one is an ancestor of all the rest."""
     for same in binding.port.request.same_subtree:
         providers = {binding.providers[suffix] for suffix in same.suffixes}
         if not providers.intersection(*(tree.lineage(uuid) for uuid in providers)):
@@ -321,10 +309,8 @@ def is_on(binding: PortBinding, interface: str | None, tree: ProviderTrees) -> b
 
 def several(bindings: Iterable[PortBinding], tree: ProviderTrees) -> str:
     """Return the text of the limit of a port with several possible bindings."""
-    places = (
-        " and ".join(sorted(tree.name(u) for u in binding.providers.values()))
-        for binding in bindings
-    )
+    serving = (sorted(map(tree.name, binding.providers.values())) for binding in bindings)
+    places = map(" and ".join, serving)
     return f"it may be on {', or on '.join(sorted(set(places)))}, and nothing tells which"
 
 

@@ -1,13 +1,9 @@
 """Relocation: to which NUMA node the resources of each server go when a host becomes NUMA-aware.
 
 Spec: numa-topology-with-rps, "Upgrade impact"; decision D8. The amounts that a consumer holds of
-the root provider are moved, and never changed:
-
-* a server with a NUMA topology goes to the nodes and page sizes where its guest runs;
-* a server without a topology goes to one node, with its memory in small pages. If there is
-  a way to fit all servers, it is found, see :mod:`~cpu_tiers.accounting.packing`.
-
-Consumers without allocations of the root do not move: a second relocation changes nothing. Pure.
+the root provider are moved, and never changed. A server with a NUMA topology goes to the nodes and
+page sizes where its guest runs; a server without a topology goes to one node, with its memory in
+small pages (:mod:`~cpu_tiers.accounting.packing`). Pure.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,9 +34,7 @@ class ServersDoNotFit(InvalidInput):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resident:
-    """The owner of a consumer of a host, and the place of its guest on that host.
-
-    For the consumer of a migration: the guest as it was or is on this host.
+    """The owner of a consumer of a host, and the place of its guest as it was or is on that host.
 
     :param owner: ``None`` if Nova does not know the consumer.
     :param topology: ``None`` for a guest without NUMA nodes.
@@ -54,11 +48,7 @@ class Resident:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relocation:
-    """The new NUMA nodes of the resources of a consumer.
-
-    :param name: the consumer in messages.
-    :param resources: the amounts that go to each provider.
-    """
+    """The resources of a consumer on its new NUMA nodes, and its name in messages."""
 
     consumer: ConsumerId
     name: str
@@ -90,7 +80,6 @@ class Relocation:
 class UnplacedPart:
     """A part of a consumer for which no NUMA node has room.
 
-    :param name: the consumer in messages.
     :param why: the amounts of the part, and the limits of the nodes.
     """
 

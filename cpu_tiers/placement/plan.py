@@ -1,8 +1,5 @@
 """Planning the steps that bring Placement from its present state to a provider tree.
 
-Pure: takes the state of Placement and the tree of the host, and returns the steps in
-the order of their execution. The rules:
-
 * A resource class outside of ``tree.managed_classes`` and a provider outside of the
   tree belong to another service or to the operator. They are not changed.
 * Traits are added. A trait is removed only if it starts with a prefix in
@@ -10,7 +7,7 @@ the order of their execution. The rules:
 * If the host no longer has a NUMA node or a page size, its provider stays, and loses
   the inventories of the managed classes.
 * A tree against the rules of Placement or cpu-tiers is refused here, before the first
-  write, to leave no tree half written.
+  write, to leave no tree half written. Pure.
 """
 
 import math
@@ -67,11 +64,9 @@ def steps(state: State, tree: ProviderTree) -> tuple[Step, ...]:
 
 def _without_place(state: State, tree: ProviderTree) -> frozenset[str]:
     """Return the providers with inventories of managed classes that are not in the tree."""
-    wanted = {provider.name for provider in tree.providers}
+    others = state.providers.keys() - {provider.name for provider in tree.providers}
     return frozenset(
-        name
-        for name, present in state.providers.items()
-        if name not in wanted and present.inventories.by_class.keys() & tree.managed_classes
+        name for name in others if _present(state, name).keys() & tree.managed_classes
     )
 
 
@@ -129,13 +124,9 @@ def _present(state: State, name: str) -> Mapping[str, Inventory]:
 
 
 def _with_ratio(wanted: Inventory, present: Inventory | None) -> Inventory:
-    """Return the inventory with Placement's ratio, if the host's ratio is only an initial one.
-
-    Placement's ratio is also kept if the two are equal in single precision: MySQL
-    stores a FLOAT, so 1.1 would differ, and be written, at each run.
-    """
     if present is None:
         return wanted
+    # MySQL stores a FLOAT, so 1.1 would differ, and be written, at each run.
     equal = math.isclose(wanted.allocation_ratio, present.allocation_ratio, rel_tol=1e-6)
     if wanted.ratio_is_initial or equal:
         return replace(wanted, allocation_ratio=present.allocation_ratio)

@@ -1,9 +1,6 @@
-"""A plan of relocations, kept in a file until Placement is up.
+"""A plan of relocations, kept in a file until Placement is up again. Pure.
 
-For fast-forward upgrades, when the control plane is down: relocations are computed beforehand and
-carried out later, if the servers still hold what they held. Pure.
-
-The document (JSON)::
+It is carried out if the servers still hold what they held. The document (JSON)::
 
     {"host": "compute1",
      "consumers": {UUID: {"name": "server web-1 (…), flavor gold",
@@ -14,8 +11,7 @@ The document (JSON)::
 
 ``held`` is what the consumer holds of the root provider of the host, and ``resources`` adds up to
 it. Both include the shares that a consumer lacks and is going to get with the move. ``digest`` is
-computed from the rest of the document. A plan that was edited, or that was merged with another
-plan, is refused; the digest does not keep anybody from making another plan.
+computed from the rest of the document: a plan that was edited or merged with another is refused.
 """
 
 import json
@@ -35,11 +31,7 @@ _AGAIN = "make the plan again"
 
 
 def plan_document(host: str, relocations: Iterable[Relocation]) -> dict[str, Any]:
-    """Return the document of a plan.
-
-    :param relocations: as :func:`~cpu_tiers.accounting.relocation.relocate` or
-        :func:`~cpu_tiers.tools.placement.numa_reshape.plan_reshape`.
-    """
+    """Return the document of a plan."""
     consumers: dict[str, Any] = {
         each.consumer: {
             "name": each.name,
@@ -59,7 +51,7 @@ def digest_of(host: str, consumers: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedPlan:
-    """A plan that was read from a file; called as a function, it returns the relocations."""
+    """A plan that was read from a file, as a function that returns the relocations."""
 
     host: str
     relocations: Mapping[ConsumerId, Relocation]

@@ -53,11 +53,7 @@ class Traits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumer:
-    """A consumer of resources, such as a server or a migration.
-
-    :param allocations: empty for a consumer that Placement does not know.
-    :param generation: None for a consumer that Placement does not know.
-    """
+    """A consumer of resources; without a generation if Placement does not know the consumer."""
 
     uuid: str
     allocations: Portion[ProviderId] = field(default_factory=Portion)
@@ -71,11 +67,9 @@ class Consumer:
 
         :param with_type: for microversion 1.38, which requires the type; older ones refuse it.
         """
+        amounts = self.allocations.to_json()
         body: dict[str, object] = {
-            "allocations": {
-                provider: {"resources": amounts}
-                for provider, amounts in self.allocations.to_json().items()
-            },
+            "allocations": {provider: {"resources": of} for provider, of in amounts.items()},
             "consumer_generation": self.generation,
             "project_id": self.project_id,
             "user_id": self.user_id,

@@ -36,10 +36,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderState:
-    """A provider in Placement.
-
-    :param parent: the name of the parent; ``None`` for a root.
-    """
+    """A provider in Placement, with the name of its parent; ``None`` for a root."""
 
     uuid: str
     parent: str | None
@@ -67,25 +64,21 @@ def bare_tree(name: str) -> ProviderTree:
 
 def tree_of(state: State, root: str) -> ProviderTree:
     """Return the providers that were read as a tree, the root first."""
-    ordered = sorted(state.providers.items(), key=lambda item: (item[0] != root, item[0]))
     providers = (
         ResourceProvider(
             name=name,
-            parent=present.parent,
-            inventories=present.inventories.by_class,
-            traits=present.traits.names,
+            parent=state.providers[name].parent,
+            inventories=state.providers[name].inventories.by_class,
+            traits=state.providers[name].traits.names,
         )
-        for name, present in ordered
+        for name in sorted(state.providers, key=lambda name: (name != root, name))
     )
     return ProviderTree(providers=tuple(providers), managed_classes=OF_NODES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateName:
-    """Create a custom name in Placement.
-
-    :param kind: ``resource class`` or ``trait``.
-    """
+    """Create a custom name in Placement, of the kind ``resource class`` or ``trait``."""
 
     kind: str
     name: str

@@ -1,7 +1,7 @@
 """Servers, images, ports, flavors, host aggregates and agents of a cloud, over HTTP.
 
-Needs no Nova in the same Python. A function raises :class:`ComputeApiUnavailable` if a service
-refuses, for example because the user is no administrator, or answers no objects of the kind.
+A function raises :class:`ComputeApiUnavailable` if a service refuses, for example because the user
+is no administrator, or answers no objects of the kind.
 
 Source: API references of Nova, Glance and Neutron; Compute API guide, "Pagination": the key
 ``<objects>_links`` announces a further page, which begins after the object of the parameter
@@ -41,8 +41,7 @@ class ObjectKind(NamedTuple):
     :param service: the name of the service for messages.
     :param service_type: the type of the service in the catalog of Keystone.
     :param noun: the word for an object with its article, such as ``a server``.
-    :param path: the path before the id of an object.
-    :param list_path: the path of the list.
+    :param path, list_path: the path before the id of an object, and the path of the list.
     :param is_wrapped: whether an answer with one object has the object under the kind's name.
     """
 
@@ -113,9 +112,7 @@ def get(services: Services, kind: ObjectKind, path: str) -> Document:
 def _json(adapter: Adapter, path: str, microversion: str | None) -> Any:
     """Return the decoded JSON of an answer.
 
-    :raises ContentDecodingError: the body is cut off. ``may_pass`` takes this error for an error
-        after which a repeated request may succeed, and ``JSONDecodeError`` for one after which it
-        cannot.
+    :raises ContentDecodingError: the body is cut off, so that a repeated request may succeed.
     """
     answer = adapter.get(path, microversion=microversion)
     try:
@@ -127,11 +124,7 @@ def _json(adapter: Adapter, path: str, microversion: str | None) -> Any:
 
 
 def part(body: object, key: str, type_: type[Any], kind: ObjectKind, path: str) -> Any:
-    """Return ``body[key]``, checked to be of a type.
-
-    :param kind, path: of the request, for an error.
-    :raises ComputeApiUnavailable: the key is missing, or its value has another type.
-    """
+    """Return ``body[key]``, checked to be of a type."""
     if isinstance(body, Mapping) and isinstance(body.get(key), type_):
         return body[key]
     raise _other_form(kind, path)
@@ -150,7 +143,6 @@ def _is_list(kind: ObjectKind, path: str) -> bool:
 
 
 def _read_object(services: Services, kind: ObjectKind, object_id: str) -> Document:
-    """Return the object with an id; the errors are those of :func:`get`."""
     path = kind.path_of(object_id)
     answer = get(services, kind, path)
     document: Document = part(answer, kind.name, dict, kind, path) if kind.is_wrapped else answer
@@ -213,14 +205,11 @@ def find(services: Services, kind: ObjectKind, name: str, where: str) -> Documen
 
 
 class ReadServer(NamedTuple):
-    """A server with what decides about its request.
+    """A server with what decides about its request, as the services return it.
 
-    :param name: the name of the server.
     :param flavor: the flavor that is embedded in the server: ``original_name``, ``vcpus``,
         ``ram``, ``disk``, ``ephemeral``, ``swap`` and ``extra_specs``.
-    :param image: the image as Glance returns it; ``None`` for a server that was created from a
-        volume.
-    :param ports: the ports as Neutron returns them.
+    :param image: ``None`` for a server that was created from a volume.
     """
 
     name: str
@@ -230,11 +219,7 @@ class ReadServer(NamedTuple):
 
 
 def read_server(services: Services, server: str, where: str) -> ReadServer:
-    """Return a server by its id or its name. The search takes two to four requests.
-
-    :param where: the argument that has the name, for an error.
-    :raises InvalidInput: Nova has no such server, or several with this name.
-    """
+    """Return a server by its id or its name, with two to four requests; see :func:`find`."""
     document, path = find(services, SERVER, server, where), f"{SERVER.path}/{server}"
     image = document.get("image")
     image_id = part(image, "id", str, SERVER, path) if image else None

@@ -64,16 +64,23 @@ def check_local(uri: str) -> None:
         raise InvalidInput.of("--connect", f"got {uri!r}", allowed)
 
 
-def seconds_from(least: int) -> Callable[[str], float]:
-    """Return a parser of seconds, at most an hour."""
+def number_from(
+    least: int, most: int, text: str, kind: Callable[[str], float] = float
+) -> Callable[[str], float]:
+    """Return a parser of numbers in a range, whose error says ``text`` of the range."""
 
-    def parse(text: str) -> float:
+    def parse(given: str) -> float:
         with suppress(ValueError):
-            if least <= (seconds := float(text)) <= 3600:
-                return seconds
-        raise ArgumentTypeError(f"give {least} to 3600 seconds")
+            if least <= (number := kind(given)) <= most:
+                return number
+        raise ArgumentTypeError(f"give {text.format(least=least, most=most)}")
 
     return parse
+
+
+def seconds_from(least: int) -> Callable[[str], float]:
+    """Return a parser of seconds, at most an hour."""
+    return number_from(least, 3600, "{least} to {most} seconds")
 
 
 def read_topology(parsed_args: Namespace) -> HostTopology:

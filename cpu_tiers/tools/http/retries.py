@@ -1,8 +1,7 @@
 """When a request is repeated, and how long the pause before the repetition is.
 
-Both clients use this module: the client of Placement and the client of Nova's API. keystoneauth1
-repeats requests too, but waits as long as a ``Retry-After`` header says, for days if need be, and
-does not understand a date there.
+keystoneauth1 repeats requests too, but waits as long as a ``Retry-After`` header says, for days if
+need be, and does not understand a date there.
 """
 
 import time
@@ -33,8 +32,7 @@ class RetryPolicy:
         before each further attempt. Up to ``first_pause`` seconds are added at random, so that
         clients that failed together do not return together.
     :param longest_pause: the longest pause in seconds, even if the service asks for a longer one.
-    :param conflict_attempts: the maximum number of attempts of a write, or of an operation of
-        several requests, that conflicts with writes of other clients.
+    :param conflict_attempts: the same number for what conflicts with writes of other clients.
     :param conflict_pause: the longest pause after the first conflict, in seconds. It doubles after
         each further conflict, up to a second; each pause is drawn at random between 0 and it.
     """
@@ -56,8 +54,7 @@ def retrying(
     """Return an object that calls a function again while it raises certain exceptions.
 
     :param is_repeated: tells whether to call the function again after an exception.
-    :param retry_after: returns the header ``Retry-After`` of the response that an exception is
-        about; an empty text without such a header.
+    :param retry_after: returns the header ``Retry-After`` of the response of an exception, if any.
     """
     return tenacity.Retrying(
         retry=tenacity.retry_if_exception(is_repeated),
@@ -72,10 +69,7 @@ def retrying(
 def pauses(
     policy: RetryPolicy, retry_after: Callable[[BaseException], str]
 ) -> Callable[[tenacity.RetryCallState], float]:
-    """Return the function that computes the pause after a request without an answer, in seconds.
-
-    :param retry_after: as for :func:`retrying`.
-    """
+    """Return the function that computes the pause before a repetition, in seconds."""
     pause = tenacity.wait_exponential(multiplier=policy.first_pause) + tenacity.wait_random(
         0, policy.first_pause
     )
@@ -89,10 +83,7 @@ def pauses(
 
 
 def seconds_of(retry_after: str) -> float:
-    """Return the seconds in a header ``Retry-After``, which has a number or a date.
-
-    A date in the past, and a header that is neither, are 0 seconds.
-    """
+    """Return the seconds in a header ``Retry-After``: a number, or a date that is not past."""
     try:
         return Retry().parse_retry_after(retry_after)
     except (HTTPError, ValueError, OverflowError):

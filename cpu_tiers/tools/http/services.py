@@ -27,7 +27,6 @@ class Settings:
     """Where the settings of a session are, for the advice in an error.
 
     :param connection: the settings that decide which URL a service has.
-    :param credentials: the settings of the user.
     :param authority: the setting of the authority whose certificates are trusted.
     :param certificates: all settings of TLS.
     """
@@ -99,11 +98,9 @@ def refuse_other_hosts(session: requests.Session) -> None:
 def tls_fault(error: BaseException, settings: Settings) -> str | None:
     """Return the address, the reason of OpenSSL and the setting to check; ``None`` without TLS.
 
-    keystoneauth1 and requests have the reason in the middle of a long text, or in a cause of an
-    error.
+    keystoneauth1 and requests have the reason in the middle of a long text, or in a cause.
 
     :param error: what keystoneauth1 or requests raised for a request.
-    :param settings: where the settings of the session are, for the advice.
     """
     if type(error) is OSError:  # requests does not find a file of certificates
         return f"{error}; check {settings.certificates}"
@@ -143,8 +140,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def services_of_client(session: Session, region: Any) -> Services:
     """Return the services of the cloud that a user of the openstack client has chosen.
 
-    :param session: the authenticated session of the client. It is used as it is, with its token,
-        its certificates and its user agent.
+    :param session: the authenticated session of the client.
     :param region: ``openstack.config.cloud_region.CloudRegion``. clouds.yaml can have settings for
         each service, such as ``placement_endpoint_override``.
     """

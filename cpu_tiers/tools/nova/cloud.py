@@ -78,13 +78,12 @@ class Cells:
 
 
 class Conductor:
-    """The cell v2 of this host, by its nova-conductor, as nova-compute reads it."""
+    """The cell v2 of this host, by its nova-conductor, as nova-compute reads it.
+
+    :raises NovaUnavailable: there is no message bus.
+    """
 
     def __init__(self) -> None:
-        """Let Nova's objects ask nova-conductor instead of a database.
-
-        :raises NovaUnavailable: there is no message bus.
-        """
         base.NovaObject.indirection_api = rpcapi.ConductorAPI()
         conductor = BaseAPI(topic=rpcapi.RPC_TOPIC)
         _answers(
@@ -112,10 +111,7 @@ Cloud = Cells | Conductor
 
 
 def _answers(ask: Callable[[], object], seconds: float, silence: NovaUnavailable) -> None:
-    """Check that a database or nova-conductor answers.
-
-    :raises NovaUnavailable: ``silence``: no answer in time, as if a firewall drops the packets.
-    """
+    """Raise ``silence`` without an answer in time, as if a firewall drops the packets."""
     try:
         in_time(ask, seconds)
     except TimeoutError as error:
@@ -152,10 +148,7 @@ def _accepts_connections(get_engine: Callable[[], object]) -> None:
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Turn the errors of databases and the message bus into an error for the user.
-
-    :raises NovaUnavailable: a database or nova-conductor does not answer.
-    """
+    """Raise NovaUnavailable if a database or nova-conductor does not answer."""
     try:
         yield
     except _REFUSALS as error:
@@ -166,14 +159,11 @@ def asking() -> Iterator[None]:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason of a database or message bus, without SQL statements and passwords.
-
-    Of an unexpected error, only the type: its message may have the URL with the password.
-    """
+    """Return the reason of a database or message bus, without SQL statements and passwords."""
     if isinstance(error, ArgumentError):
         return "Could not parse SQLAlchemy URL"  # some releases add the URL
     if not isinstance(error, (*_REFUSALS, TimeoutError)):
-        return type(error).__name__
+        return type(error).__name__  # the message may have the URL with the password
     return first_line(error)
 
 
@@ -185,9 +175,9 @@ def first_line(error: Exception) -> str:
 def configure(files: Sequence[str], folders: Sequence[str] = ()) -> None:
     """Read Nova's configuration into ``nova.conf.CONF``, and install the seams of CPU policies.
 
-    With the seams, a flavor means the same to a command as to Nova's services. The seams are
-    installed whether ``[compute] extend_cpu_policies`` is on or not: a server with amounts of VCPU
-    and PCPU may be older than the time when the option was turned off.
+    With the seams, a flavor means the same to a command as to Nova's services, whether ``[compute]
+    extend_cpu_policies`` is on or not: a server may be older than the time when the option was
+    turned off.
 
     :param files: the configuration files; if it is empty, those that Nova's own commands read.
     :param folders: folders with further configuration files.

@@ -7,10 +7,10 @@ helps only new servers.
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from nova import context, objects
 
@@ -64,7 +64,8 @@ def inspect_flavors(tell: Tell) -> Inspection:
     count, findings = 0, []
     for page in flavor_pages():
         count += len(page)
-        findings += [finding for data in page for finding in _finding(partial(_request, data))]
+        reads = [partial(lambda data: ServerRequest(to_flavor(data)), data) for data in page]
+        findings += [finding for read in reads for finding in _finding(read)]
         tell(f"{count} flavors read")
     return Inspection(count=count, findings=tuple(findings))
 
@@ -132,10 +133,6 @@ def _pinned(servers: Servers) -> Counter[str]:
 def _finding(read: Read, servers: tuple[str, ...] = ()) -> Iterator[FlavorFinding]:
     if rules := broken_rules(read):
         yield FlavorFinding(rules=rules, servers=servers)
-
-
-def _request(data: Mapping[str, Any]) -> ServerRequest:
-    return ServerRequest(to_flavor(data))
 
 
 def _embedded_request(text: str, properties: Properties) -> ServerRequest:

@@ -1,6 +1,5 @@
-"""The shortfalls of the ports of a host's servers, to list or to allocate.
+"""The shortfalls of the ports of a host's servers, to list or to allocate: ``allocation heal``.
 
-For ``allocation heal``, after :mod:`~cpu_tiers.tools.nova.heal_plan`, the same for shares.
 Ports are read and written through Nova's own client of Neutron.
 """
 
@@ -38,9 +37,7 @@ class NeutronUnavailable(CpuTiersError):
 
 
 class Ports:
-    """The ports of Neutron that request resources.
-
-    Without the Neutron extension for ``resource_request``, no port does.
+    """The ports of Neutron that request resources; none without the Neutron extension for it.
 
     :param context: of an administrator, because Neutron shows the
         ``resource_request`` of a port to nobody else.
@@ -52,10 +49,7 @@ class Ports:
             self._client = neutron.get_client(context, admin=True)
 
     def of_host(self, host: str) -> dict[str, tuple[Port, ...]]:
-        """Return the ports that are bound on a host, by the uuid of their server.
-
-        :param host: the name of its nova-compute.
-        """
+        """Return the ports that are bound on the host of a nova-compute, by their server."""
         return self._read({"binding:host_id": host})
 
     def of_server(self, uuid: str) -> tuple[Port, ...]:
@@ -89,12 +83,8 @@ class Ports:
 
 
 def _to_port(body: Mapping[str, Any]) -> Port:
-    """Return a port.
-
-    A profile that is no JSON object is kept as its ``allocation``, where
-    :func:`~cpu_tiers.accounting.port_bindings.read_binding` refuses it.
-    """
     profile = body.get(constants.BINDING_PROFILE) or {}
+    # A profile that is no JSON object is kept as its allocation, where read_binding() refuses it.
     return Port(
         id=body["id"],
         resource_request=body[constants.RESOURCE_REQUEST],
@@ -116,12 +106,13 @@ def _translated_errors() -> Iterator[None]:
 class HostPorts:
     """The servers of a host whose ports request resources.
 
+    The ports are read at once, so that a failure comes before anything is written.
+
     :param servers: only the servers with these uuids; all servers if it is empty.
     :raises NeutronUnavailable: Neutron cannot be asked.
     """
 
     def __init__(self, compute_node: ComputeNode, servers: Collection[str] = ()) -> None:
-        """Read the ports from Neutron, so that a failure comes before anything is written."""
         self._node = compute_node
         self._neutron = Ports(compute_node.context)
         self._by_server = {
@@ -140,7 +131,7 @@ class HostPorts:
         def plan_server(tree: ProviderTrees, server: ServerPorts) -> tuple[PortShortfall, ...]:
             nonlocal pending
             shortfalls = port_healing.plan_ports(client, tree, server, pending)
-            if not any(shortfall.limit for shortfall in shortfalls):
+            if not port_healing.is_limited(shortfalls):
                 pending += sum_portions(shortfall.lacks for shortfall in shortfalls)
             return shortfalls
 
@@ -191,11 +182,7 @@ _ATTRIBUTES = ["flavor", "system_metadata"]
 
 
 def _is_at_rest(server: objects.Instance) -> bool:
-    """Tell whether no task or resize of Nova may change the allocations of a server now.
-
-    A resize that waits to be confirmed may be reverted, and Nova then restores
-    the allocations of before.
-    """
+    # A resize that waits to be confirmed may be reverted, and Nova then restores the allocations.
     return server.task_state is None and server.vm_state != vm_states.RESIZED
 
 

@@ -2,8 +2,8 @@
 
 The queries name the few columns that are needed, and read pages of rows. Nova's objects are not
 used: an upgrade check also reads the data of the release before the upgrade, and 10,000 of Nova's
-instances would take long to load. Nova keeps the rows of deleted servers until ``nova-manage db
-archive_deleted_rows`` moves them to the shadow tables, and ``nova-manage db purge`` deletes them.
+instances would take long to load. ``nova-manage db archive_deleted_rows`` moves the rows of
+deleted servers to the shadow tables, until ``nova-manage db purge``.
 """
 
 import json
@@ -47,8 +47,7 @@ _Details = TypeVar("_Details")
 class StoredServer:
     """A server with its embedded flavor, as the database has them.
 
-    :param node: the compute node, which is the name of the root provider; empty for a server that
-        is on no host.
+    :param node: the compute node; empty for a server that is on no host.
     :param flavor: the JSON text of Nova's embedded flavors.
     :param properties: the properties ``hw_…`` of the image of the server, sorted.
     """
@@ -61,10 +60,7 @@ class StoredServer:
 
 
 def server_pages(cell: RequestContext) -> Iterator[Sequence[StoredServer]]:
-    """Yield the servers of a cell v2, page by page, without deleted servers.
-
-    :param cell: a request context that reaches the database of the cell.
-    """
+    """Yield the servers of a cell v2, page by page, without deleted servers."""
     server, extra = models.Instance, models.InstanceExtra
     # An outer join, so that a server without an embedded flavor is not overlooked.
     extra_of_server = sa.and_(extra.instance_uuid == server.uuid, extra.deleted == 0)
@@ -93,10 +89,7 @@ def _pages(
     identity: sa.ColumnElement[int],
     details: Callable[[Session, Rows], _Details],
 ) -> Iterator[tuple[Rows, _Details]]:
-    """Yield pages of the rows of a query, in the order of their ids, with further details.
-
-    :param details: reads the details of a page in the same transaction.
-    """
+    """Yield pages of rows in the order of their ids, with details of the same transaction."""
     last = 0
     while True:
         with reader() as session:
@@ -169,9 +162,7 @@ def to_flavor(data: Mapping[str, Any]) -> Flavor:
 
 
 def past_servers(cell: RequestContext, faults: FaultList) -> Iterator[PastServer]:
-    """Yield the existing, the deleted and the archived servers of a cell v2.
-
-    The flavor is the last flavor of the server.
+    """Yield the existing, the deleted and the archived servers of a cell v2, with the last flavor.
 
     :param faults: collects the faults of embedded flavors; such servers are left out.
     """

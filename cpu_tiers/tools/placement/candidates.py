@@ -1,9 +1,8 @@
 """Asks Placement for the candidates of servers: why other hosts have none, and how many more fit.
 
 Each answer has the provider summaries of whole trees, so a few requests tell the free amounts of
-all hosts. A survey writes nothing, and asks each query only once. All commands ask a survey for
-the candidates of a server, so all answers are for equal queries. Placement has the candidates,
-and the cloud in memory has the reasons (decision D93).
+all hosts. A survey asks each query only once, and all commands ask a survey. Placement has the
+candidates, and the cloud in memory has the reasons (decision D93).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -51,14 +50,12 @@ class ServerCandidates(NamedTuple):
 class CandidateSurvey:
     """The answers of a Placement during one command.
 
-    :param client: the client of Placement.
     :param queries: all queries that are going to be asked, for their names of classes and traits:
-        Placement refuses a query with a name that it does not know.
+        Placement refuses a query with an unknown name, which no host has.
     :raises UnknownNames: Placement does not know a standard name.
     """
 
     def __init__(self, client: PlacementClient, queries: Iterable[CandidateQuery]) -> None:
-        """Find the names unknown to Placement: no host has an unknown class or trait."""
         self._client = client
         self._answers: dict[str, CandidatesAnswer] = {}
         self.summaries: dict[str, Mapping[str, Any]] = {}
@@ -92,8 +89,8 @@ class CandidateSurvey:
     def host_names(self, candidates: Iterable[str] = ()) -> dict[str, str]:
         """Return the names of all compute hosts by the uuid of the root provider, sorted by name.
 
-        If no provider has the trait ``COMPUTE_NODE``, each root provider with CPUs or memory
-        that is not shared is a host. Only nova-compute writes the trait.
+        Without the trait ``COMPUTE_NODE``, which only nova-compute writes, each root provider with
+        CPUs or memory that is not shared is a host.
 
         :param candidates: hosts that have candidates, whatever their traits.
         """
@@ -111,12 +108,11 @@ class CandidateSurvey:
         return dict(sorted(hosts.items(), key=lambda item: item[1]))
 
     def read_state(self, hosts: Iterable[str], classes: Iterable[str]) -> None:
-        """Complete ``summaries`` with the hosts that are no candidates.
+        """Complete ``summaries`` with the hosts that are no candidates, by their root providers.
 
         A request for one unit of a class returns each host with a free unit. So a host is left
         out only if nothing of any class is free.
 
-        :param hosts: the root providers of the hosts.
         :param classes: classes to ask for after memory and CPUs.
         """
         for name in dict.fromkeys((*_EVERYWHERE, *classes)):
@@ -263,9 +259,7 @@ JUST_FREED = "nothing any more: room came free meanwhile"
 def read_room(
     client: PlacementClient, flavors: Sequence[ServerQueries], progress: ReadProgress = untold
 ) -> list[CloudRoom]:
-    """Return the room for servers of each flavor, as if the other flavors got no servers.
-
-    The hosts are all hosts, by their names.
+    """Return the room for servers of each flavor on all hosts, as if the others got no servers.
 
     It takes a request for each query of a flavor, about ten more, one for each requested amount,
     and one for each provider of the hosts without room that lacks an amount of a requested class.
@@ -291,9 +285,7 @@ def read_room(
 
 
 def count_more(client: PlacementClient, flavors: Sequence[ServerQueries]) -> list[CloudRoom]:
-    """Return the result of :func:`read_room`, but without the hosts without room.
-
-    It takes a request for each query of a flavor, and a few more.
+    """Return the result of :func:`read_room` with fewer requests, and only for hosts with room.
 
     :raises PlacementError: Placement does not answer, or refuses.
     """

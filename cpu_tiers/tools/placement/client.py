@@ -90,7 +90,7 @@ class PlacementClient:
         if response.status in expected:
             return CandidatesAnswer(allocation_requests=(), provider_summaries={})
         try:
-            return CandidatesAnswer.parse(response.body(), where="allocation candidates")
+            return CandidatesAnswer.parse(response.body, where="allocation candidates")
         except InvalidInput as error:
             raise response.invalid(f"JSON of another shape: {error}") from error
 
@@ -127,7 +127,7 @@ class PlacementClient:
 
     def _known(self, kind: str, only: str = "") -> frozenset[str]:
         response = self._exchange.request("GET", f"/{kind}{only}")
-        names: Iterable[object] = response.read(response.body(), kind, list)
+        names: Iterable[object] = response.read(response.body, kind, list)
         if kind == "resource_classes":
             names = (response.read(item, "name", str) for item in names)
         return frozenset(map(str, names))
@@ -166,7 +166,7 @@ class PlacementClient:
     def provider(self, provider_uuid: str) -> Provider:
         """Return the provider with this uuid."""
         response = self._exchange.request("GET", f"/resource_providers/{provider_uuid}")
-        return read_provider(response, response.body())
+        return read_provider(response, response.body)
 
     def providers_in_tree(self, provider_uuid: str) -> tuple[Provider, ...]:
         """Return all providers in the tree of this provider."""
@@ -200,7 +200,7 @@ class PlacementClient:
         response = self._exchange.request("GET", path, expected=expected)
         if response.status in expected:
             return ()
-        items = response.read(response.body(), "resource_providers", list)
+        items = response.read(response.body, "resource_providers", list)
         return tuple(read_provider(response, item) for item in items)
 
     def create_provider(
@@ -223,7 +223,7 @@ class PlacementClient:
             if existing is None or existing.uuid != new_uuid:
                 raise
             return existing
-        return read_provider(response, response.body())
+        return read_provider(response, response.body)
 
     def delete_provider(self, provider_uuid: str) -> None:
         """Delete a provider, if the provider still exists.
@@ -263,17 +263,17 @@ class PlacementClient:
     def aggregates(self, provider_uuid: str) -> frozenset[str]:
         """Return the uuids of the aggregates that a provider is in."""
         response = self._of_provider(provider_uuid, "aggregates")
-        return frozenset(map(str, response.read(response.body(), "aggregates", list)))
+        return frozenset(map(str, response.read(response.body, "aggregates", list)))
 
     def usages(self, provider_uuid: str) -> dict[str, int]:
         """Return the allocated amounts of a provider, by resource class."""
         response = self._of_provider(provider_uuid, "usages")
-        return dict(read_amounts(response, response.body(), "usages"))
+        return dict(read_amounts(response, response.body, "usages"))
 
     def allocations(self, provider_uuid: str) -> dict[ConsumerId, Amounts]:
         """Return the amounts that each consumer has of a provider, by the consumer's uuid."""
         response = self._of_provider(provider_uuid, "allocations")
-        allocations = response.read(response.body(), "allocations", dict)
+        allocations = response.read(response.body, "allocations", dict)
         return {
             ConsumerId(consumer): read_amounts(response, allocation, "resources")
             for consumer, allocation in allocations.items()

@@ -46,9 +46,7 @@ _SECONDS_TO_MEET = 60.0
 class ClaimsResult:
     """The outcome of all rounds.
 
-    :param rounds: the number of rounds.
     :param oversold_rounds: the number of rounds after which more was allocated than the capacity.
-    :param capacity: the capacity of the provider.
     :param most_granted: the largest allocated amount after a round.
     :param left_behind: the number of providers that could not be deleted.
     """
@@ -134,21 +132,20 @@ class ConcurrentClaims:
                 start.abort()  # after Ctrl-C, a claim that has not begun does not begin
 
     def _claim_at(self, start: Barrier, consumer: Consumer) -> None:
-        def again(error: BaseException) -> bool:
-            return isinstance(error, GenerationConflict) and not start.broken
-
         try:
             start.wait(_SECONDS_TO_MEET)
-            _repeated(again)(self.claim, consumer)
+            _repeated(GenerationConflict, lambda: not start.broken)(self.claim, consumer)
         except (InsufficientCapacity, GenerationConflict, BrokenBarrierError):
             pass
         except PlacementError as error:
             self.failures.append(error)
 
 
-def _repeated(again: Callable[[BaseException], bool]) -> tenacity.Retrying:
+def _repeated(
+    conflict: type[Exception], may_repeat: Callable[[], bool] = lambda: True
+) -> tenacity.Retrying:
     return tenacity.Retrying(
-        retry=tenacity.retry_if_exception(again),
+        retry=tenacity.retry_if_exception(lambda e: isinstance(e, conflict) and may_repeat()),
         stop=tenacity.stop_after_attempt(_ATTEMPTS),
         wait=tenacity.wait_random(0, _LONGEST_PAUSE),
         reraise=True,
@@ -165,11 +162,7 @@ def _consumer(provider: ProviderId) -> Consumer:
 
 
 def _remove(client: PlacementClient, provider: ProviderId, consumers: list[Consumer]) -> None:
-    """Delete the allocations and the provider.
-
-    :raises PlacementError: it is not known that the provider is deleted.
-    """
-    for attempt in _repeated(lambda error: isinstance(error, ProviderInUse)):
+    for attempt in _repeated(ProviderInUse):
         with attempt:  # a claim whose answer was lost may be carried out only now
             for consumer in consumers:
                 client.delete_allocations(consumer.uuid)

@@ -3,17 +3,9 @@
 Placement refuses a write with an old generation of a provider or of a consumer. Each claim of
 nova-scheduler gives the provider a new generation: at 50 claims in a second a generation is old
 after 20 milliseconds. So after a conflict only the provider or the consumer of the write is read
-again, right before the write (:func:`write_again`). If its data are not what they were, the whole
-operation starts again (:func:`with_fresh_reads`).
-
-The pauses are random, so that two clients in conflict do not meet again.
-
-A write to a consumer that exists is not sent again without a read if its answer is lost
-(:meth:`~cpu_tiers.tools.placement.client.PlacementClient.set_consumers`): the operation starts
-again in the same way.
-
-A client with ``gives_back_oversold`` reads the providers again after each claim
-(:mod:`cpu_tiers.model.oversold`).
+again, right before the write (:func:`write_again`). If its data are not what they were, or the
+answer to a write of a consumer that exists is lost, the whole operation starts again
+(:func:`with_fresh_reads`). The pauses are random, so that two clients do not meet again.
 """
 
 import itertools
@@ -53,13 +45,13 @@ Change = tuple[Consumer, Consumer]
 def with_fresh_reads(policy: RetryPolicy, operation: Callable[[], T]) -> T:
     """Run ``operation`` again while another client writes between its reads and its writes.
 
-    :param operation: reads what it needs from Placement each time, and then writes.
+    Placement detects the other write by the generations in the request, and by the unique names
+    of providers.
+
     :raises GenerationConflict: another client wrote during each attempt.
     :raises DuplicateName: another client has created a provider of the same name during
         each attempt, or long before.
     """
-    # Placement detects the other write by the generations in the request, and by the
-    # unique names of providers. Fresh reads bring the new generations.
     return _retrying(policy, (GenerationConflict, DuplicateName))(operation)
 
 
@@ -70,9 +62,8 @@ def write_again(
 
     :param write: takes the generation.
     :param generation: as it was read before.
-    :param read: returns the present generation, or raises :class:`DataChanged
-        <cpu_tiers.placement.errors.DataChanged>` if the data of the provider or consumer differ
-        from the data that the write was computed from.
+    :param read: returns the present generation, or raises ``DataChanged`` if the data differ
+        from those that the write was computed from.
     :raises GenerationConflict: another client wrote during each attempt.
     """
     try:
@@ -128,8 +119,9 @@ def _is_unanswered(error: BaseException | None) -> bool:
 def set_consumers(client: PlacementClient, *changes: Change) -> None:
     """Write consumers in one transaction.
 
-    A client with ``gives_back_oversold`` gives back all changes if they exceed the capacity of a
-    provider. If Placement does not answer the look after the write, the changes stay.
+    A client with ``gives_back_oversold`` looks afterwards (:mod:`cpu_tiers.model.oversold`), and
+    gives back all changes if they exceed the capacity of a provider. If Placement does not answer
+    the look, the changes stay.
 
     :raises OversoldClaim: the changes are given back.
     :raises GenerationConflict, InsufficientCapacity: Placement refuses the changes.

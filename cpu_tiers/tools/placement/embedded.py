@@ -1,9 +1,8 @@
 """A real openstack-placement inside this process, on SQLite, for demos and tests.
 
-The database starts empty and is deleted at the end. Requests do not leave the
-process: the HTTP session of the client passes them to Placement's WSGI
-application. ``placement.direct`` of Placement itself is not used, because it replaces
-keystoneauth1's ``Session.get_endpoint`` for the whole process.
+The database starts empty and is deleted at the end. The HTTP session of the client passes requests
+to Placement's WSGI application. ``placement.direct`` of Placement itself is not used, because it
+replaces keystoneauth1's ``Session.get_endpoint`` for the whole process.
 """
 
 import io
@@ -41,16 +40,7 @@ _NOISY = ("alembic", "oslo_db", "oslo_policy", "placement")
 
 @contextmanager
 def embedded_placement() -> Iterator[PlacementClient]:
-    """Run a Placement in this process and yield a client.
-
-    Example::
-
-        with embedded_placement() as client:
-            sync(client, tree)
-
-    :raises PlacementMisconfigured: openstack-placement is not installed.
-    :raises PlacementError: an embedded Placement is already running in this process.
-    """
+    """Run a Placement in this process and yield a client, as :func:`placement_app`."""
     with placement_app() as app, requests.Session() as http:
         http.mount(_URL, WsgiTransport(app))
         session = Session(auth=Token(_URL, _ADMIN), session=http)
@@ -131,10 +121,7 @@ def _config(directory: Path, cleanup: ExitStack) -> cfg.ConfigOpts:
 
 
 def _one_request_at_a_time(app: WsgiApp) -> WsgiApp:
-    """Return an application that serves one request at a time.
-
-    SQLite does not make a second writer wait, but fails with "database is locked".
-    """
+    # SQLite does not make a second writer wait, but fails with "database is locked".
     lock = threading.Lock()
 
     def serve(environ: Any, start_response: Any) -> Any:

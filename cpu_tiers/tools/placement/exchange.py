@@ -1,8 +1,5 @@
 """Sending requests to Placement: microversion, retries and typed errors.
 
-The transport is a keystoneauth1 ``Adapter``, or another object with its ``request`` method. Tests
-use such an object to play faults.
-
 A request fails in two ways. Either keystoneauth1 or requests raises an exception instead of a
 response, or the response has a status of 400 or more. The body of an error may be HTML, because
 proxies answer in HTML.
@@ -30,13 +27,8 @@ from cpu_tiers.placement.errors import (
     PlacementVersionTooOld,
     ProviderInUse,
 )
-from cpu_tiers.tools.http.retries import (
-    REPEATED_STATUSES,
-    RetryPolicy,
-    may_pass,
-    retry_after_of,
-    retrying,
-)
+from cpu_tiers.tools.http import retries
+from cpu_tiers.tools.http.retries import REPEATED_STATUSES, RetryPolicy, may_pass, retry_after_of
 from cpu_tiers.tools.http.services import NOVA_CONF, RedirectRefused, Settings, tls_fault
 from cpu_tiers.tools.placement.response import PlacementResponse, ShareNames
 
@@ -72,10 +64,8 @@ class Exchange:
         self._transport = transport
         self._settings = settings
         self.share_names = ShareNames()
-        self._retrying = retrying(
-            retry_policy,
-            _may_pass,
-            lambda error: error.retry_after if isinstance(error, PlacementUnavailable) else "",
+        self._retrying = retries.retrying(
+            retry_policy, _may_pass, lambda error: getattr(error, "retry_after", "")
         )
         self._microversion: tuple[int, int] | None = None
 
@@ -176,7 +166,7 @@ class Exchange:
         if response.status >= 400 and response.status not in expected:
             raise error_of_response(response, self._settings)
         if method == "GET":
-            response.body()  # An error here is within the repetitions.
+            response.body  # noqa: B018  # an error here is within the repetitions.
         return response
 
 
@@ -189,7 +179,7 @@ def _may_pass(error: BaseException) -> bool:
 def _negotiate(response: PlacementResponse) -> tuple[int, int]:
     offered = [
         response.read(version, "max_version", str)
-        for version in response.read(response.body(), "versions", list)
+        for version in response.read(response.body, "versions", list)
     ]
     numbers = [_VERSION.fullmatch(text) for text in offered]
     newest = max(((int(n[1]), int(n[2])) for n in numbers if n), default=None)
@@ -246,10 +236,7 @@ def _identity_refused(error: Any, request: str, settings: Settings) -> Placement
     elif status >= 500:
         kind = PlacementRefused
     message = f"{request}: Keystone gave no token: {error}; check {settings_to_check}"
-    refusal = kind(message, status=status)
-    if isinstance(refusal, PlacementUnavailable):
-        refusal.retry_after = retry_after_of(error)
-    return refusal
+    return kind(message, status=status, retry_after=retry_after_of(error))
 
 
 def error_of_response(response: PlacementResponse, settings: Settings) -> PlacementError:
@@ -271,16 +258,14 @@ def error_of_response(response: PlacementResponse, settings: Settings) -> Placem
         printable("; ".join(details))
         or f"the body is {response.content_type or 'empty'}, not an error of Placement"
     )
-    error = kind(
+    return kind(
         f"{response.method} {response.path}: HTTP {response.status}: {reason}{advice}",
         method=response.method,
         path=response.path,
         status=response.status,
         details=details,
+        retry_after=response.retry_after,
     )
-    if isinstance(error, PlacementUnavailable):
-        error.retry_after = response.retry_after
-    return error
 
 
 def _fate(request: str) -> str:
@@ -291,7 +276,7 @@ def _fate(request: str) -> str:
 
 def _problems(response: PlacementResponse) -> tuple[tuple[str, ...], str]:
     try:
-        errors = response.read(response.body(), "errors", list)
+        errors = response.read(response.body, "errors", list)
         details = (" ".join(response.read(error, "detail", str).split()) for error in errors)
         return tuple(details), str(errors[0].get("code", "")) if errors else ""
     except PlacementAnswerInvalid:

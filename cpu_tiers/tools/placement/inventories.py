@@ -1,6 +1,6 @@
 """The inventories of compute hosts in Placement: reported amounts and oversold providers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from cpu_tiers.errors import InvalidInput
@@ -22,10 +22,8 @@ class HostSurvey:
 
     :param is_numa_aware: the value of ``enable_numa_reporting_to_placement`` on the
         host, read from the traits; ``None`` if the option is not set there.
+    :param has_pcpu, has_vcpu, has_shares: the root or NUMA nodes have such an inventory.
     :param tells_nodes: a host with NUMA nodes tells their number, as nova-scheduler requires.
-    :param has_pcpu: the host has an inventory of ``PCPU``, on its root or on NUMA nodes.
-    :param has_vcpu: the host has an inventory of ``VCPU``, on its root or on NUMA nodes.
-    :param has_shares: the host has an inventory of ``VCPU_SHARES``.
     :param has_other_name: the host has VCPU_SHARES under the name of another os-resource-classes.
     :param functions: the traits of the root provider that are about functions of cpu-tiers.
     """
@@ -50,38 +48,36 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
     nodes: dict[str, list[str]] = {}
     for node in client.providers_with_trait(NODE_TRAIT):
         nodes.setdefault(providers.roots.get(node.uuid, node.uuid), []).append(node.uuid)
-    declined = {provider.uuid for provider in client.providers_with_trait(NO_NUMA_TRAIT)}
-    telling = {provider.uuid for provider in client.providers_with_trait(count_trait(1))}
-    functions = traits_of_providers(client, (MULTIPLIER_TRAIT, *POLICY_TRAITS))
+    functions = (MULTIPLIER_TRAIT, *POLICY_TRAITS)
+    traits = traits_of_providers(client, (NO_NUMA_TRAIT, count_trait(1), *functions))
     reports = []
     by_name = sorted(providers.by_id.values(), key=lambda provider: provider.name)
     for number, provider in enumerate(by_name):
         progress(number, len(by_name))
         if provider.parent is not None:
             continue
-        uuids = [provider.uuid, *nodes.get(provider.uuid, ())]
+        uuids, has = [provider.uuid, *nodes.get(provider.uuid, ())], traits.get(provider.uuid, ())
         classes = {name for uuid in uuids for name in client.inventories(uuid).by_class}
         aware = True if provider.uuid in nodes else None
         if {VCPU, PCPU} & classes:
             reports.append(
                 HostSurvey(
                     name=provider.name,
-                    is_numa_aware=False if provider.uuid in declined else aware,
+                    is_numa_aware=False if NO_NUMA_TRAIT in has else aware,
                     has_pcpu=PCPU in classes,
                     has_vcpu=VCPU in classes,
                     has_shares=VCPU_SHARES in classes,
-                    tells_nodes=provider.uuid in telling,
+                    tells_nodes=count_trait(1) in has,
                     has_other_name=not client.share_names.others.isdisjoint(uuids),
-                    functions=frozenset(functions.get(provider.uuid, ())),
+                    functions=frozenset(has).intersection(functions),
                 )
             )
     return tuple(reports)
 
 
 def read_shares(client: PlacementClient, host: str) -> HostShares:
-    """Return the shares of a host.
+    """Return the shares of a host, by the name of its root provider.
 
-    :param host: the name of its root provider.
     :raises InvalidInput: Placement has no such provider.
     """
     root = client.find_provider(host)
@@ -109,22 +105,21 @@ def read_excesses(client: PlacementClient, progress: ReadProgress = untold) -> t
     It takes a request for each provider, and a further request for each provider with allocations.
     """
     providers = sorted(client.providers(), key=lambda provider: provider.name)
-    excesses: list[Excess] = []
-    for number, provider in enumerate(providers):
-        progress(number, len(providers))
-        excesses += _excesses(client, provider)
-    return tuple(excesses)
+    return tuple(_excesses(client, providers, progress))
 
 
 def excesses_of(client: PlacementClient, names: Iterable[str]) -> Iterator[Excess]:
     """Yield the excesses of some providers, by their names."""
-    for name in sorted(set(names)):
-        if provider := client.find_provider(name):
-            yield from _excesses(client, provider)
+    present = map(client.find_provider, sorted(set(names)))
+    yield from _excesses(client, [provider for provider in present if provider])
 
 
-def _excesses(client: PlacementClient, provider: Provider) -> Iterator[Excess]:
-    used = client.usages(provider.uuid)
-    if any(used.values()):
-        inventories = client.inventories(provider.uuid).by_class
-        yield from replace(provider, inventories=inventories, used=used).excesses()
+def _excesses(
+    client: PlacementClient, providers: Collection[Provider], progress: ReadProgress = untold
+) -> Iterator[Excess]:
+    for number, provider in enumerate(providers):
+        progress(number, len(providers))
+        used = client.usages(provider.uuid)
+        if any(used.values()):
+            inventories = client.inventories(provider.uuid).by_class
+            yield from replace(provider, inventories=inventories, used=used).excesses()

@@ -1,12 +1,11 @@
 """Allocate in place the resources that ports of existing servers request.
 
-Spec: bandwidth-resource-provider, "Upgrade impact": "try to do the minimum bandwidth allocation in
-place". Placement is written first and Neutron's ports afterwards, so no port uses what is not
-allocated. If the write to Neutron fails, the next run finds the allocation that the first run has
-left, see :mod:`~cpu_tiers.accounting.port_bindings`.
+Spec: bandwidth-resource-provider, "Upgrade impact". Placement is written first and Neutron's ports
+afterwards, so no port uses what is not allocated. If the write to Neutron fails, the next run
+finds the allocation that is left, see :mod:`~cpu_tiers.accounting.port_bindings`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
@@ -47,8 +46,7 @@ class PortNotRecorded(CpuTiersError):
 class ServerPorts:
     """A server, and its ports as Neutron has them now.
 
-    :param interfaces: the interface of the host that a port is on, by the id of
-        the port; for ports with a PCI device, as far as it is known.
+    :param interfaces: of ports with a PCI device, by the id of the port, as far as they are known.
     :param will_hold: the server holds nothing, and all of its allocations are about to be written.
     """
 
@@ -70,10 +68,7 @@ Read = Callable[[], ServerPorts | None]
 
 
 def read_tree(client: PlacementClient, root: ProviderId) -> ProviderTrees:
-    """Return the providers of a host with their traits.
-
-    :param root: the uuid of the root provider.
-    """
+    """Return the providers of a host with their traits, by the uuid of the root provider."""
     return ProviderTrees(
         replace(provider, traits=client.traits(provider.uuid).names)
         for provider in client.providers_in_tree(root)
@@ -110,14 +105,19 @@ def heal_ports(
             return "", ()
         present = client.consumer(server.owner.server)
         shortfalls = _plan(client, tree, server, present, Portion())
-        if not any(shortfall.limit for shortfall in shortfalls):
+        if not is_limited(shortfalls):
             shortfalls = _allocate(client, present, shortfalls)
         return present.uuid, shortfalls
 
     consumer, shortfalls = with_fresh_reads(client.retry_policy, attempt)
-    if any(shortfall.limit for shortfall in shortfalls):
+    if is_limited(shortfalls):
         return shortfalls
     return tuple(_recorded(client, consumer, shortfall, record) for shortfall in shortfalls)
+
+
+def is_limited(shortfalls: Iterable[PortShortfall]) -> bool:
+    """Tell whether a port of a server cannot be healed here."""
+    return any(shortfall.limit for shortfall in shortfalls)
 
 
 def _allocate(
@@ -182,25 +182,16 @@ def _plan(
             )
             for shortfall in shortfalls
         )
-    unserved = [
-        shortfall.port
-        for shortfall in shortfalls
-        if shortfall.binding is None and not shortfall.limit
-    ]
+    unserved = [each.port for each in shortfalls if each.binding is None and not each.limit]
     served = _served(client, tree, server, unserved) if unserved else {}
     shortfalls = tuple(served.get(shortfall.port.id, shortfall) for shortfall in shortfalls)
-    if not any(shortfall.limit for shortfall in shortfalls):
+    if not is_limited(shortfalls):
         lacks = sum_portions(shortfall.lacks for shortfall in shortfalls)
         limit = _limit(client, tree, present, lacks, pending)
         shortfalls = tuple(
-            replace(shortfall, limit=limit) if shortfall.lacks else shortfall
-            for shortfall in shortfalls
+            replace(each, limit=limit) if each.lacks else each for each in shortfalls
         )
-    return _all_or_none(shortfalls)
-
-
-def _all_or_none(shortfalls: tuple[PortShortfall, ...]) -> tuple[PortShortfall, ...]:
-    if not any(shortfall.limit for shortfall in shortfalls):
+    if not is_limited(shortfalls):
         return shortfalls
     limit = "another port of the server cannot be served here"
     return tuple(replace(shortfall, limit=shortfall.limit or limit) for shortfall in shortfalls)

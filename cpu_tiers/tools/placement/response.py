@@ -1,7 +1,6 @@
 """An HTTP response of Placement, and functions that check its JSON and read records from it.
 
-A response may come from a proxy or from another service. So the presence and the type of each key
-are checked, and the error for a wrong key names the request and the key.
+A response may come from a proxy or from another service, so each key is checked.
 """
 
 import math
@@ -16,18 +15,11 @@ from cpu_tiers.model.document import MAX_BYTES, claims_json, load_json
 from cpu_tiers.model.inventory import MAX_CAPACITY, Inventory
 from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES, with_shares_named
 from cpu_tiers.model.providers import Provider
+from cpu_tiers.placement import records
 from cpu_tiers.placement.errors import PlacementAnswerCutOff, PlacementAnswerInvalid
-from cpu_tiers.placement.records import (
-    AMOUNTS,
-    INSTANCE,
-    Consumer,
-    Inventories,
-    Traits,
-    read_inventory,
-)
+from cpu_tiers.placement.records import AMOUNTS, INSTANCE, Consumer, Inventories, Traits
 
 T = TypeVar("T")
-
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _OTHER, _OURS = f'"{OTHER_SHARES}"'.encode(), f'"{VCPU_SHARES}"'.encode()
@@ -35,10 +27,7 @@ _OTHER, _OURS = f'"{OTHER_SHARES}"'.encode(), f'"{VCPU_SHARES}"'.encode()
 
 @dataclass(frozen=True, kw_only=True)  # without slots, for the cached property
 class PlacementResponse:
-    """The response to the request ``method path``.
-
-    :param retry_after: the header ``Retry-After``.
-    """
+    """The response to the request ``method path``."""
 
     method: str
     path: str
@@ -47,15 +36,12 @@ class PlacementResponse:
     content: bytes
     retry_after: str = ""
 
+    @cached_property
     def body(self) -> Any:
         """Return the parsed JSON of the body.
 
         :raises PlacementAnswerInvalid: the body is not JSON, or is longer than ``MAX_BYTES``.
         """
-        return self._body
-
-    @cached_property
-    def _body(self) -> Any:
         # As Python objects, a hostile body takes 20 times its length.
         if len(self.content) > MAX_BYTES:
             raise self.invalid(f"longer than {MAX_BYTES} bytes (does a proxy answer?)")
@@ -70,10 +56,7 @@ class PlacementResponse:
             ) from error
 
     def expect_status(self, *statuses: int) -> None:
-        """Check the status against the statuses of Placement for this request.
-
-        This is for responses without a body, where the body cannot show whether
-        Placement or a proxy answered.
+        """Check the status of a response without a body, which a proxy may have sent.
 
         :raises PlacementAnswerInvalid: the status is not in ``statuses``.
         """
@@ -100,10 +83,7 @@ class PlacementResponse:
     def invalid(
         self, what: str, kind: type[PlacementAnswerInvalid] = PlacementAnswerInvalid
     ) -> PlacementAnswerInvalid:
-        """Return the error for a response that Placement would not send.
-
-        :param what: a description of the response; it ends the message "the answer is …".
-        """
+        """Return the error for a response that Placement would not send: "the answer is …"."""
         return kind(
             f"{self.method} {self.path}: the answer (HTTP {self.status}) is {what}",
             method=self.method,
@@ -140,7 +120,7 @@ def read_provider(response: PlacementResponse, body: object) -> Provider:
 
 def read_inventories(response: PlacementResponse) -> Inventories:
     """Return the inventories in the response of ``/resource_providers/…/inventories``."""
-    body = response.body()
+    body = response.body
     by_class = response.read(body, "inventories", dict)
     return Inventories(
         generation=response.read(body, "resource_provider_generation", int),
@@ -153,12 +133,12 @@ def _inventory(response: PlacementResponse, body: object) -> Inventory:
     if not math.isfinite(ratio):  # Python reads Infinity and NaN, which are no JSON
         raise response.invalid(f"JSON with the allocation_ratio {ratio}")
     amounts = {name: response.read(body, name, int) for name in AMOUNTS[:-1]}
-    return read_inventory({**amounts, "allocation_ratio": ratio})
+    return records.read_inventory({**amounts, "allocation_ratio": ratio})
 
 
 def read_traits(response: PlacementResponse) -> Traits:
     """Return the traits in the response of ``/resource_providers/…/traits``."""
-    body = response.body()
+    body = response.body
     return Traits(
         generation=response.read(body, "resource_provider_generation", int),
         names=frozenset(map(str, response.read(body, "traits", list))),
@@ -167,7 +147,7 @@ def read_traits(response: PlacementResponse) -> Traits:
 
 def read_consumer(response: PlacementResponse, uuid: str) -> Consumer:
     """Return the consumer in the response of ``/allocations/{uuid}``."""
-    body = response.body()
+    body = response.body
     allocations = response.read(body, "allocations", dict)
     if not allocations:
         # Placement answers 200 for an unknown uuid, without generation, project and user.
@@ -195,8 +175,7 @@ class ShareNames:
     """The name of VCPU_SHARES in the answers of Placement, and in what is written to Placement.
 
     Everything above the requests knows one name, :data:`cpu_tiers.model.names.VCPU_SHARES`. A
-    provider with the other name of VCPU_SHARES keeps the name until ``reshape rename``
-    (:mod:`~cpu_tiers.tools.placement.share_rename`).
+    provider with the other name keeps it until ``reshape rename``.
 
     :ivar others: the uuids of the providers that have the other name.
     """

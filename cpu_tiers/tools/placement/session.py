@@ -1,19 +1,14 @@
 """Connecting to Placement with the options of the section ``[placement]`` of nova.conf.
 
-The options and their defaults are the same as in Nova: keystoneauth1 defines the options. So the
-nova.conf of nova-compute can be used unchanged. There are two differences:
-
-* The default of ``timeout`` is 20 seconds. Nova has no default and waits for
-  ever; a command would hang if Placement did not answer.
-* ``connect_retries`` and ``status_code_retries`` have no effect. Retries are
-  controlled by :class:`~cpu_tiers.tools.http.retries.RetryPolicy`.
-
-A redirect to another host is not followed, see :mod:`~cpu_tiers.tools.http.services`.
+The options and their defaults are Nova's, with two differences. The default of ``timeout`` is 20
+seconds, so that a command does not hang if Placement does not answer. ``connect_retries`` and
+``status_code_retries`` have no effect (:class:`~cpu_tiers.tools.http.retries.RetryPolicy`). A
+redirect to another host is not followed (:mod:`~cpu_tiers.tools.http.services`).
 """
 
 import logging
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from keystoneauth1 import exceptions as ksa
@@ -84,10 +79,8 @@ def placement_client(
 ) -> PlacementClient:
     """Return a client of the Placement of a cloud.
 
-    :param retry_policy, gives_back_oversold: as for
-        :class:`~cpu_tiers.tools.placement.client.PlacementClient`.
-    :param connections: so many threads use the client at the same time, each with a connection of
-        its own.
+    :param retry_policy, gives_back_oversold: as for ``PlacementClient``.
+    :param connections: so many threads use the client at the same time, each with its connection.
     """
     adapter = services.adapter(SERVICE_TYPE)
     if connections:
@@ -142,18 +135,14 @@ def load_adapter(conf: cfg.ConfigOpts) -> Adapter:
         raise PlacementMisconfigured(f"nova.conf, [placement]: {error}{_EXAMPLE}") from error
     if auth is None:
         raise PlacementMisconfigured(f"nova.conf, [placement]: auth_type is not set{_EXAMPLE}")
+    section = conf[conf[GROUP].auth_section or GROUP]
     for name, alternatives in (("username", ("username", "user_id")), ("password", ("password",))):
-        if _lacks(conf, alternatives):
+        # The options of the kind of authentication, of which one must be set.
+        values = [section[option] for option in alternatives if option in section]
+        if values and not any(values):
             raise PlacementMisconfigured(f"nova.conf, [placement]: {name} is not set{_EXAMPLE}")
     if conf[GROUP].insecure:
         # urllib3 would warn at each request. The openstack client leaves these warnings out, too.
         warnings.filterwarnings("ignore", category=InsecureRequestWarning)
         LOG.warning("[placement] insecure is true: no certificate of a service is checked")
     return adapter
-
-
-def _lacks(conf: cfg.ConfigOpts, names: Iterable[str]) -> bool:
-    """Tell whether the kind of authentication has options, of which none is set."""
-    section = conf[conf[GROUP].auth_section or GROUP]
-    values = [section[name] for name in names if name in section]
-    return bool(values) and not any(values)

@@ -1,7 +1,6 @@
 """Reading the provider tree of a host, and writing the differences to another tree to Placement.
 
-A second run writes nothing. If a run fails in the middle, the error lists the written
-and the unwritten changes, and a repeated run finishes the work.
+A second run writes nothing, or finishes a first run that has failed.
 """
 
 from collections.abc import Collection, Iterable
@@ -37,12 +36,9 @@ def sync(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
     """Write the differences between Placement and a tree, and return the changes.
 
     :raises PlacementError: the attributes ``written``, ``unconfirmed`` and ``unwritten``
-        of the error list the changes. These errors are raised before the first write:
-        :class:`~cpu_tiers.placement.errors.ProviderMismatch` (also if the root is new, and a host
-        with its short or its fully qualified name exists),
-        :class:`~cpu_tiers.placement.errors.ProviderNotFound`,
-        :class:`~cpu_tiers.placement.errors.ReportingCannotBeDisabled`,
-        :class:`~cpu_tiers.placement.errors.UnknownNames`.
+        of the error list the changes. ``ProviderMismatch`` (also if the root is new, and a host
+        with its short or its fully qualified name exists), ``ProviderNotFound``,
+        ``ReportingCannotBeDisabled`` and ``UnknownNames`` are raised before the first write.
     """
 
     def attempt(progress: Progress) -> None:
@@ -57,10 +53,6 @@ def sync(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
 
 
 def _refuse_a_second_root(client: PlacementClient, name: str) -> None:
-    """Refuse a new host with the short or the fully qualified name of a host that exists.
-
-    :raises ProviderMismatch: there is such a host.
-    """
     for other in alike_roots(client, name):
         raise ProviderMismatch(
             f"Placement has no provider {name}, and has {other}: if this is the same"
@@ -86,8 +78,8 @@ def changes_of(planned: Iterable[Step]) -> tuple[Change, ...]:
 def read_state(client: PlacementClient, tree: ProviderTree) -> State:
     """Return the state of the providers of ``tree`` in Placement.
 
-    The NUMA nodes and page sizes that Placement has under the root are read as well,
-    unless the root is foreign, because the host may have lost some of these nodes.
+    The NUMA nodes and page sizes that Placement has under a root that is not foreign are read as
+    well, because the host may have lost some of them.
 
     :raises UnknownNames: the tree has standard names that Placement lacks.
     """
@@ -133,12 +125,10 @@ def _read_provider(
 class PlacementHost:
     """The provider tree of a compute host, and the holdings of its consumers.
 
-    Providers such as GPUs and network agents are left out: this library neither writes their
-    inventories nor heals their allocations here.
+    Providers such as GPUs and network agents are left out.
 
     :param tree: the root, and the NUMA nodes if the host reports them.
     :param state: the same providers with their uuids.
-    :param holdings: of these providers.
     """
 
     tree: ProviderTree

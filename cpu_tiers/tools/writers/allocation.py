@@ -120,8 +120,7 @@ def _heal(
 ) -> tuple["HealPlan", "PortPlan"]:
     """Plan or heal the servers of a host, and then their ports.
 
-    Neutron is asked before the first write, so that a Neutron that cannot be reached
-    leaves the host unchanged.
+    Neutron is asked before the first write, so that without an answer the host stays unchanged.
     """
     from cpu_tiers.accounting.port_bindings import PortPlan
     from cpu_tiers.tools.nova.heal_plan import heal, plan_heal
@@ -171,8 +170,11 @@ def row_of(
     :param limit: why the resources do not fit; empty if they fit.
     """
     of_owner = (owner.server, owner.name, owner.flavor.name) if owner else (None, None, None)
-    providers = FormattedValue(goes_to.to_json(), _lines_of_providers)
     lines = FormattedValue(dict(adds), lambda amounts: "\n".join(_texts(amounts)))
+    providers = FormattedValue(
+        goes_to.to_json(),
+        lambda of: "\n".join(f"{name}: {', '.join(_texts(of[name]))}" for name in of),
+    )
     return (host, consumer, *of_owner, lines, not limit, limit, providers)
 
 
@@ -180,23 +182,18 @@ def _texts(amounts: Mapping[str, int]) -> list[str]:
     return [f"{name} {amount}" for name, amount in amounts.items()]
 
 
-def _lines_of_providers(resources: Mapping[str, Mapping[str, int]]) -> str:
-    return "\n".join(f"{name}: {', '.join(_texts(each))}" for name, each in resources.items())
-
-
 def shortfall_rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:
     """Return a row for each consumer that lacks resources."""
     rows = []
     for plan in plans:
         for addition in plan.additions:
-            shortfall = addition.shortfall
+            lacks, goes_to = addition.shortfall, addition.goes_to
             limit = "; ".join(
                 text if provider == plan.host else f"{provider}: {text}"
                 for provider, text in addition.limits.items()
             )
-            owner, adds = shortfall.owner, shortfall.resources
-            consumer, goes_to = shortfall.consumer, addition.goes_to
-            rows.append(row_of(plan.host, consumer, owner, adds, limit, goes_to))
+            row = row_of(plan.host, lacks.consumer, lacks.owner, lacks.resources, limit, goes_to)
+            rows.append(row)
     return rows
 
 
@@ -218,6 +215,5 @@ def port_rows(plan: "PortPlan") -> list[tuple[object, ...]]:
 
 def refusals(plans: Iterable["HealPlan"]) -> list[str]:
     """Return an error message for each shortfall that does not fit on its host."""
-    return [
-        str(fault) for plan in plans for addition in plan.additions for fault in addition.faults
-    ]
+    additions = (addition for plan in plans for addition in plan.additions)
+    return [str(fault) for addition in additions for fault in addition.faults]

@@ -4,7 +4,7 @@ import logging
 import shutil
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ from oslo_config import cfg
 from cpu_tiers import extensions
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.inventory import Host, InventoryOptions, build_tree
-from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.inventory import Host, build_tree
+from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
+from cpu_tiers.placement.records import inventory_json
 from cpu_tiers.placement.steps import Change
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.host_arguments import (
@@ -22,10 +23,7 @@ from cpu_tiers.tools.frame.host_arguments import (
     is_remote,
     read_topology,
 )
-from cpu_tiers.tools.frame.nova_conf_command import (
-    WRITES,
-    NovaConfCommand,
-)
+from cpu_tiers.tools.frame.nova_conf_command import WRITES, NovaConfCommand
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.inventories import excesses_of
@@ -73,7 +71,12 @@ class InventoryShow(_InventoryCommand):
         conf = self.nova_conf()
         columns = ("name", "parent", "inventories", "traits")
         if parsed_args.formatter == PROVIDER_YAML:
-            text = provider_yaml(*_shares_only(parsed_args, conf))
+            host = Host(name=_hostname(parsed_args.hostname), topology=read_topology(parsed_args))
+            options = inventory_options(conf)
+            warn_of_options(options)
+            # nova.conf of a host with Nova's own driver has no report_vcpu_shares.
+            options = replace(options, report_vcpu_shares=True)
+            text = provider_yaml(build_tree(host, options), options)
             parsed_args.print_text = lambda console: console.file.write(text)
             return columns, []
         tree = self.tree(parsed_args, conf)
@@ -92,20 +95,6 @@ class InventorySync(_InventoryCommand):
             changes = sync(client, tree)
             warn_of_excesses(client, changes)
         return list_changes(changes)
-
-
-def _shares_only(
-    parsed_args: Namespace, conf: cfg.ConfigOpts
-) -> tuple[ProviderTree, InventoryOptions]:
-    """Return the CPUs and the shares of the host, and the options that they are made with.
-
-    nova.conf of a host with Nova's own driver has no ``report_vcpu_shares``.
-    """
-    host = Host(name=_hostname(parsed_args.hostname), topology=read_topology(parsed_args))
-    options = inventory_options(conf)
-    warn_of_options(options)
-    options = replace(options, report_vcpu_shares=True)
-    return build_tree(host, options), options
 
 
 def list_changes(
@@ -163,18 +152,9 @@ def _disk_gb(parsed_args: Namespace, instances_path: str) -> int | None:
 
 def provider_row(provider: ResourceProvider) -> tuple[object, ...]:
     """Return a row with the name, parent, inventories and traits of a provider."""
-    return (
-        provider.name,
-        provider.parent,
-        FormattedValue({c: _inventory(i) for c, i in provider.inventories.items()}, _lines),
-        FormattedValue(sorted(provider.traits), "\n".join),
-    )
-
-
-def _inventory(inventory: Inventory) -> dict[str, Any]:
-    fields = asdict(inventory)
-    del fields["ratio_is_initial"]
-    return fields
+    inventories = {name: inventory_json(each) for name, each in provider.inventories.items()}
+    traits = FormattedValue(sorted(provider.traits), "\n".join)
+    return provider.name, provider.parent, FormattedValue(inventories, _lines), traits
 
 
 def _lines(inventories: Mapping[str, Mapping[str, Any]]) -> str:

@@ -19,10 +19,7 @@ from cpu_tiers.placement.errors import Interrupted, PlacementError
 from cpu_tiers.tools.compute_api import read_agents
 from cpu_tiers.tools.frame.documents import read_json
 from cpu_tiers.tools.frame.formatting import ListCommand
-from cpu_tiers.tools.frame.nova_conf_command import (
-    WRITES,
-    NovaConfCommand,
-)
+from cpu_tiers.tools.frame.nova_conf_command import WRITES, NovaConfCommand
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.client import PlacementClient
@@ -112,9 +109,8 @@ class NetworkingSync(_NetworkingCommand):
             results = _sync(client, trees, progress)
             changes = [change for result in results for change in result.changes]
             warn_of_excesses(client, changes)
-        for result in results:
-            for kept in result.kept:
-                LOG.warning("%s", kept)
+        for kept in (device for result in results for device in result.kept):
+            LOG.warning("%s", kept)
         return list_changes(changes)
 
 

@@ -1,16 +1,19 @@
 """``cpu-tiers placement check``: tells whether Placement allocates more than a provider has."""
 
 import logging
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterable, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from cpu_tiers.tools.frame.formatting import ShowCommand
+from cpu_tiers.tools.frame.host_arguments import number_from
 from cpu_tiers.tools.frame.nova_conf_command import WRITES, NovaConfCommand
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.concurrent_claims import ClaimsResult, ConcurrentClaims
 
 LOG = logging.getLogger(__name__)
+
+_WHOLE = "a whole number from {least} to {most}"
 
 OVERSELLS = 3
 """The exit status if Placement allocates more than the capacity of a provider."""
@@ -30,14 +33,14 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--claimers",
-            type=_number(2, 64),
+            type=number_from(2, 64, _WHOLE, int),
             default=16,
             metavar="N",
             help="number of claims at the same time, 2 to 64 (default: 16)",
         )
         parser.add_argument(
             "--rounds",
-            type=_number(1, 1000),
+            type=number_from(1, 1000, _WHOLE, int),
             default=10,
             metavar="N",
             help="number of rounds, 1 to 1000 (default: 10)",
@@ -86,13 +89,3 @@ def _log_result(result: ClaimsResult) -> int:
         result.capacity,
     )
     return OVERSELLS
-
-
-def _number(least: int, most: int) -> Callable[[str], int]:
-
-    def parse(text: str) -> int:
-        if text.isascii() and text.isdigit() and least <= int(text) <= most:
-            return int(text)
-        raise ArgumentTypeError(f"give a whole number from {least} to {most}")
-
-    return parse

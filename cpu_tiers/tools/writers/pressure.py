@@ -18,7 +18,7 @@ from cpu_tiers.model.providers import Provider
 from cpu_tiers.placement.errors import GenerationConflict, PlacementError, PlacementUnavailable
 from cpu_tiers.placement.steps import Change, SetTraits
 from cpu_tiers.tools.frame.formatting import ListCommand
-from cpu_tiers.tools.frame.host_arguments import seconds_from
+from cpu_tiers.tools.frame.host_arguments import number_from, seconds_from
 from cpu_tiers.tools.frame.nova_conf_command import WRITES, NovaConfCommand
 from cpu_tiers.tools.host.watch import DEFAULT_ADDRESS, PREFIX
 from cpu_tiers.tools.http.metrics import read_metrics
@@ -73,9 +73,8 @@ class HostPressure(NovaConfCommand, ListCommand):
         for option, default in (("--set-above", 60.0), ("--clear-below", 40.0)):
             what = " ".join(option.strip("-").split("-"))
             text = f"{what} so much of the time in which a thread waits (default: {default:g})"
-            parser.add_argument(
-                option, type=_percent, metavar="PERCENT", default=default, help=text
-            )
+            number = number_from(0, 100, "{least} to {most} percent")
+            parser.add_argument(option, type=number, metavar="PERCENT", default=default, help=text)
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         if parsed_args.clear_below > parsed_args.set_above:
@@ -113,10 +112,7 @@ def change_trait(
 
 
 class _Watch:
-    """Sets a trait above a percentage, and clears the trait below another percentage.
-
-    Placement keeps whether the trait is set, also over a restart of the command.
-    """
+    # Placement keeps whether the trait is set, also over a restart of the command.
 
     def __init__(self, client: PlacementClient, host: Provider, parsed_args: Namespace) -> None:
         self._client, self._host, self._arguments = client, host, parsed_args
@@ -186,10 +182,6 @@ class _Watch:
 
 
 def _find_host(client: PlacementClient, name: str) -> Provider:
-    """Return the root provider of a host.
-
-    :raises InvalidInput: Placement has no such provider, or the provider is a part of a host.
-    """
     provider = client.find_provider(name)
     if provider is None:
         alike = " or ".join(alike_roots(client, name))
@@ -213,10 +205,3 @@ def _url(text: str) -> str:
         if urlsplit(text).scheme in ("http", "https") and urlsplit(text).hostname:
             return text
     raise ArgumentTypeError("give a URL such as http://127.0.0.1:9777/metrics")
-
-
-def _percent(text: str) -> float:
-    with suppress(ValueError):
-        if 0 <= (percent := float(text)) <= 100:
-            return percent
-    raise ArgumentTypeError("give 0 to 100 percent")

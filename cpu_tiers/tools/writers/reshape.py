@@ -19,10 +19,7 @@ from cpu_tiers.placement.plan_file import plan_document, read_plan
 from cpu_tiers.tools.frame.documents import read_json
 from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.host_arguments import add_capabilities_arguments, read_topology
-from cpu_tiers.tools.frame.nova_conf_command import (
-    WRITES,
-    NovaConfCommand,
-)
+from cpu_tiers.tools.frame.nova_conf_command import WRITES, NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.terminal import ProgressLine, shortened
 from cpu_tiers.tools.nova.nova_command import NovaCommand
