@@ -17,11 +17,7 @@ from dataclasses import replace
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import OTHER_SHARES, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import is_part
-from cpu_tiers.placement.errors import (
-    ProviderMismatch,
-    ProviderNotFound,
-    ReportingCannotBeDisabled,
-)
+from cpu_tiers.placement import errors
 from cpu_tiers.placement.steps import (
     CreateName,
     CreateProvider,
@@ -47,7 +43,7 @@ def steps(state: State, tree: ProviderTree) -> tuple[Step, ...]:
     """
     name = tree.root.name
     if tree.root_is_foreign and name not in state.providers:
-        raise ProviderNotFound(f"Placement has no provider {name}", provider=name)
+        raise errors.ProviderNotFound(f"Placement has no provider {name}", provider=name)
     _refuse_other_parents(state, tree)
     refuse_vanishing_nodes(state, tree)
     _refuse_vanishing_shares(state, tree)
@@ -140,13 +136,13 @@ def _refuse_other_parents(state: State, tree: ProviderTree) -> None:
             continue
         text = f"Placement has the provider {wanted.name}"
         if wanted.uuid not in (None, present.uuid):
-            raise ProviderMismatch(
+            raise errors.ProviderMismatch(
                 f"{text} with the uuid {present.uuid}, not {wanted.uuid}: names are unique, so"
                 f" rename or delete {present.uuid} first",
                 provider=wanted.name,
             )
         if present.parent != wanted.parent:
-            raise ProviderMismatch(
+            raise errors.ProviderMismatch(
                 f"{text} {_under(present.parent)}, not {_under(wanted.parent)}: names are unique,"
                 f" so rename or delete the provider {present.uuid} first",
                 provider=wanted.name,
@@ -163,7 +159,7 @@ def refuse_vanishing_nodes(state: State, tree: ProviderTree) -> None:
     if any(is_part(tree.root.name, provider.name) for provider in tree.providers):
         return
     if full := sorted(_without_place(state, tree), reverse=True):  # children first
-        raise ReportingCannotBeDisabled(
+        raise errors.ReportingCannotBeDisabled(
             f"{tree.root.name} reports its NUMA nodes ({', '.join(full)}), and that cannot be"
             " undone, because servers may hold allocations of the nodes. Set [compute]"
             " enable_numa_reporting_to_placement = true. Or, when no server is left on the host,"
@@ -189,9 +185,9 @@ def _refuse_vanishing_shares(state: State, tree: ProviderTree) -> None:
             raise vanishing_shares(name, present.uuid, advice)
 
 
-def vanishing_shares(name: str, uuid: str, advice: str = "") -> ReportingCannotBeDisabled:
+def vanishing_shares(name: str, uuid: str, advice: str = "") -> errors.ReportingCannotBeDisabled:
     """Return the error for a provider that would stop to report its shares (decision D2)."""
-    return ReportingCannotBeDisabled(
+    return errors.ReportingCannotBeDisabled(
         f"{name} reports {VCPU_SHARES}, which must not vanish: servers may hold"
         " allocations of it, and servers that request shares would find no host."
         " Set [libvirt] report_vcpu_shares = true, and leave shared CPUs in [compute]"

@@ -149,7 +149,7 @@ def _of_call(call: ast.Call, scope: _Scope) -> str:
         return _shortened(f"{texts[0]}: {texts[1]}; {texts[2]}")
     if name == "Result" and len(texts) == 2:  # of an upgrade check
         return _shortened(texts[1])
-    if texts and (name in _error_classes() or name.startswith(_MAKERS)):
+    if texts and (name.removeprefix("errors.") in _error_classes() or name.startswith(_MAKERS)):
         return _shortened(texts[0])
     return ""
 

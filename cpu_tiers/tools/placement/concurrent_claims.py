@@ -16,12 +16,7 @@ import tenacity
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.placement.errors import (
-    GenerationConflict,
-    InsufficientCapacity,
-    PlacementError,
-    ProviderInUse,
-)
+from cpu_tiers.placement import errors
 from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.tools.placement.client import PlacementClient
 
@@ -72,7 +67,7 @@ class ConcurrentClaims:
     claimers: int
     claim: Callable[[Consumer], None]
     left_behind: list[str] = field(default_factory=list)
-    failures: list[PlacementError] = field(default_factory=list)
+    failures: list[errors.PlacementError] = field(default_factory=list)
 
     @property
     def capacity(self) -> int:
@@ -87,7 +82,7 @@ class ConcurrentClaims:
         granted = [self._round() for _ in range(rounds)]
         if max(granted) < self.capacity:
             reason = f"; the first failed claim: {self.failures[0]}" if self.failures else ""
-            raise PlacementError(
+            raise errors.PlacementError(
                 f"the check has no result: Placement granted at most {max(granted)} of"
                 f" {self.capacity} units, so too few claims succeeded to tell whether Placement"
                 f" grants too many{reason}"
@@ -120,7 +115,7 @@ class ConcurrentClaims:
             try:
                 _remove(self.client, provider, consumers)
                 self.left_behind.remove(name)
-            except PlacementError as error:
+            except errors.PlacementError as error:
                 LOG.error("Provider %s is not deleted: %s", name, error)
 
     def _claim_all(self, consumers: list[Consumer]) -> None:
@@ -134,10 +129,10 @@ class ConcurrentClaims:
     def _claim_at(self, start: Barrier, consumer: Consumer) -> None:
         try:
             start.wait(_SECONDS_TO_MEET)
-            _repeated(GenerationConflict, lambda: not start.broken)(self.claim, consumer)
-        except (InsufficientCapacity, GenerationConflict, BrokenBarrierError):
+            _repeated(errors.GenerationConflict, lambda: not start.broken)(self.claim, consumer)
+        except (errors.InsufficientCapacity, errors.GenerationConflict, BrokenBarrierError):
             pass
-        except PlacementError as error:
+        except errors.PlacementError as error:
             self.failures.append(error)
 
 
@@ -162,7 +157,7 @@ def _consumer(provider: ProviderId) -> Consumer:
 
 
 def _remove(client: PlacementClient, provider: ProviderId, consumers: list[Consumer]) -> None:
-    for attempt in _repeated(ProviderInUse):
+    for attempt in _repeated(errors.ProviderInUse):
         with attempt:  # a claim whose answer was lost may be carried out only now
             for consumer in consumers:
                 client.delete_allocations(consumer.uuid)

@@ -19,14 +19,7 @@ import tenacity
 from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
 from cpu_tiers.model import oversold
 from cpu_tiers.model.providers import Excess, Provider
-from cpu_tiers.placement.errors import (
-    DataChanged,
-    DuplicateName,
-    GenerationConflict,
-    OversoldClaim,
-    PlacementError,
-    PlacementUnavailable,
-)
+from cpu_tiers.placement import errors
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.http.retries import RetryPolicy, pauses
 from cpu_tiers.tools.placement.client import PlacementClient
@@ -52,7 +45,7 @@ def with_fresh_reads(policy: RetryPolicy, operation: Callable[[], T]) -> T:
     :raises DuplicateName: another client has created a provider of the same name during
         each attempt, or long before.
     """
-    return _retrying(policy, (GenerationConflict, DuplicateName))(operation)
+    return _retrying(policy, (errors.GenerationConflict, errors.DuplicateName))(operation)
 
 
 def write_again(
@@ -68,13 +61,13 @@ def write_again(
     """
     try:
         return write(generation)
-    except GenerationConflict:
+    except errors.GenerationConflict:
         return repeated(policy, lambda: write(read()))
 
 
 def repeated(policy: RetryPolicy, write: Callable[[], T]) -> T:
     """Repeat a read and a write while the generation is old and the data are unchanged."""
-    return _retrying(policy, GenerationConflict, ends=(DataChanged,))(write)
+    return _retrying(policy, errors.GenerationConflict, ends=(errors.DataChanged,))(write)
 
 
 def _retrying(
@@ -113,7 +106,7 @@ def _retrying(
 
 
 def _is_unanswered(error: BaseException | None) -> bool:
-    return isinstance(error, PlacementUnavailable) and error.needs_read
+    return isinstance(error, errors.PlacementUnavailable) and error.needs_read
 
 
 def set_consumers(client: PlacementClient, *changes: Change) -> None:
@@ -132,7 +125,7 @@ def set_consumers(client: PlacementClient, *changes: Change) -> None:
     excesses = _look(client, changes)
     if excesses and _give_back(client, changes):
         oversold.pause()
-        raise OversoldClaim(
+        raise errors.OversoldClaim(
             f"Placement has allocated {', '.join(map(str, excesses))}, more than the capacity; the"
             " allocations are given back. Run the command again, and cpu-tiers placement check"
         )
@@ -142,7 +135,7 @@ def _look(client: PlacementClient, changes: Sequence[Change]) -> list[Excess]:
     """Return the excesses of the added classes; no excess if Placement does not answer."""
     try:
         return oversold.lasting_excesses(lambda: _excesses(client, changes))
-    except PlacementError as error:
+    except errors.PlacementError as error:
         names = ", ".join(after.uuid for _, after in changes)
         LOG.warning("It is not known whether the claim of %s is oversold: %s", names, error)
         return []
@@ -173,7 +166,7 @@ def _give_back(client: PlacementClient, changes: Sequence[Change]) -> bool:
         restored = zip(present, before, strict=True)
         client.set_consumers(*(replace(now, allocations=had) for now, had in restored))
 
-    fault = oversold.give_back(before, after, read, write, PlacementError)
+    fault = oversold.give_back(before, after, read, write, errors.PlacementError)
     if fault:
         names = ", ".join(change[1].uuid for change in changes)
         LOG.error("The oversold allocations of %s may not be given back: %s", names, fault)

@@ -12,21 +12,7 @@ from typing import Any, Protocol
 from keystoneauth1 import exceptions as ksa
 
 from cpu_tiers.errors import printable
-from cpu_tiers.placement.errors import (
-    DuplicateName,
-    GenerationConflict,
-    InsufficientCapacity,
-    InventoryInUse,
-    NotAuthorised,
-    PlacementAnswerCutOff,
-    PlacementAnswerInvalid,
-    PlacementError,
-    PlacementMisconfigured,
-    PlacementRefused,
-    PlacementUnavailable,
-    PlacementVersionTooOld,
-    ProviderInUse,
-)
+from cpu_tiers.placement import errors
 from cpu_tiers.tools.http import retries
 from cpu_tiers.tools.http.retries import REPEATED_STATUSES, RetryPolicy, may_pass, retry_after_of
 from cpu_tiers.tools.http.services import NOVA_CONF, RedirectRefused, Settings, tls_fault
@@ -40,11 +26,11 @@ NEWEST = (1, 39)
 
 _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})", re.ASCII)
 
-_BY_CODE: Mapping[str, type[PlacementRefused]] = {
-    "placement.concurrent_update": GenerationConflict,
-    "placement.inventory.inuse": InventoryInUse,
-    "placement.duplicate_name": DuplicateName,
-    "placement.resource_provider.inuse": ProviderInUse,
+_BY_CODE: Mapping[str, type[errors.PlacementRefused]] = {
+    "placement.concurrent_update": errors.GenerationConflict,
+    "placement.inventory.inuse": errors.InventoryInUse,
+    "placement.duplicate_name": errors.DuplicateName,
+    "placement.resource_provider.inuse": errors.ProviderInUse,
 }
 
 
@@ -86,7 +72,7 @@ class Exchange:
         """
         if self.microversion < microversion:
             maximum, needed = (f"{a}.{b}" for a, b in (self.microversion, microversion))
-            raise PlacementVersionTooOld(
+            raise errors.PlacementVersionTooOld(
                 f"the newest microversion of this Placement is {maximum}, but a query for one of"
                 f" several traits (in:…) needs {needed}: upgrade Placement to"
                 " openstack-placement 7.0.0 (OpenStack Yoga) or newer",
@@ -117,12 +103,12 @@ class Exchange:
         if not is_repeated:
             try:
                 return self._send(method, path, headers, json, expected)
-            except PlacementUnavailable as error:
+            except errors.PlacementUnavailable as error:
                 error.needs_read = True
                 raise
         try:
             return self._retrying(self._send, method, path, headers, json, expected)
-        except PlacementError as error:
+        except errors.PlacementError as error:
             # The first attempt may have been carried out although its answer was lost. The
             # caller must know, because then the error can be about the repeated attempt.
             error.resent = self._retrying.statistics["attempt_number"] > 1
@@ -171,9 +157,9 @@ class Exchange:
 
 
 def _may_pass(error: BaseException) -> bool:
-    if isinstance(error, PlacementAnswerCutOff):
+    if isinstance(error, errors.PlacementAnswerCutOff):
         return error.method == "GET"
-    return isinstance(error, PlacementUnavailable)
+    return isinstance(error, errors.PlacementUnavailable)
 
 
 def _negotiate(response: PlacementResponse) -> tuple[int, int]:
@@ -187,7 +173,7 @@ def _negotiate(response: PlacementResponse) -> tuple[int, int]:
         raise response.invalid(f"JSON without a microversion: max_version is {offered}")
     if newest < OLDEST:
         maximum = "{}.{}".format(*newest)
-        raise PlacementVersionTooOld(
+        raise errors.PlacementVersionTooOld(
             f"the newest microversion of this Placement is {maximum}, but cpu-tiers needs 1.36:"
             " upgrade Placement to openstack-placement 2.0.0 (OpenStack Train) or newer",
             maximum=maximum,
@@ -195,7 +181,9 @@ def _negotiate(response: PlacementResponse) -> tuple[int, int]:
     return min(newest, NEWEST)
 
 
-def error_without_response(error: Exception, request: str, settings: Settings) -> PlacementError:
+def error_without_response(
+    error: Exception, request: str, settings: Settings
+) -> errors.PlacementError:
     """Return the error for an exception that was raised instead of a response.
 
     :param request: the method and the path.
@@ -209,51 +197,52 @@ def error_without_response(error: Exception, request: str, settings: Settings) -
     if isinstance(error, ksa.HttpError):
         return _identity_refused(error, request, settings)
     if isinstance(error, ksa.InvalidResponse):
-        text = f"{request}: the answer of Keystone is not a token: {error}"
-        return PlacementAnswerInvalid(text)
+        return errors.PlacementAnswerInvalid(
+            f"{request}: the answer of Keystone is not a token: {error}"
+        )
     if may_pass(error):
         said = printable(str(error)[:1000])
-        return PlacementUnavailable(f"{request}: no answer: {said}{_fate(request)}")
+        return errors.PlacementUnavailable(f"{request}: no answer: {said}{_fate(request)}")
     if isinstance(original := getattr(error, "original", None), RedirectRefused):
         error = original  # without the words of keystoneauth1
     reason = tls_fault(error, settings) or f"{error}; check {settings.connection}"
-    return PlacementMisconfigured(f"{request}: cannot be sent: {reason}")
+    return errors.PlacementMisconfigured(f"{request}: cannot be sent: {reason}")
 
 
-def _identity_refused(error: Any, request: str, settings: Settings) -> PlacementError:
+def _identity_refused(error: Any, request: str, settings: Settings) -> errors.PlacementError:
     """Return the error for an ``HttpError`` of keystoneauth1.
 
     Only requests to Keystone raise it, because the requests to Placement are sent
     with ``raise_exc=False``.
     """
     status = int(error.http_status)
-    kind: type[PlacementError] = PlacementMisconfigured
+    kind: type[errors.PlacementError] = errors.PlacementMisconfigured
     settings_to_check = settings.connection
     if status in {401, 403}:
-        kind, settings_to_check = NotAuthorised, settings.credentials
+        kind, settings_to_check = errors.NotAuthorised, settings.credentials
     elif status in REPEATED_STATUSES:
-        kind = PlacementUnavailable
+        kind = errors.PlacementUnavailable
     elif status >= 500:
-        kind = PlacementRefused
+        kind = errors.PlacementRefused
     message = f"{request}: Keystone gave no token: {error}; check {settings_to_check}"
     return kind(message, status=status, retry_after=retry_after_of(error))
 
 
-def error_of_response(response: PlacementResponse, settings: Settings) -> PlacementError:
+def error_of_response(response: PlacementResponse, settings: Settings) -> errors.PlacementError:
     """Return the error for a response with a status of 400 or more."""
     details, code = _problems(response)
     of_allocations = response.path.split("/")[1] in {"allocations", "reshaper"}
-    kind: type[PlacementError] = _BY_CODE.get(code, PlacementRefused)
+    kind: type[errors.PlacementError] = _BY_CODE.get(code, errors.PlacementRefused)
     advice = ""
     if response.status in REPEATED_STATUSES:
-        kind = PlacementUnavailable
+        kind = errors.PlacementUnavailable
         advice = "" if response.status == 429 else _fate(response.method)
     elif response.status in {401, 403}:
-        kind, advice = NotAuthorised, f"; check {settings.credentials}, and their role"
-    elif kind is GenerationConflict:
+        kind, advice = errors.NotAuthorised, f"; check {settings.credentials}, and their role"
+    elif kind is errors.GenerationConflict:
         advice = "; another client writes there at the same time: run the command again"
-    elif (kind, response.status) == (PlacementRefused, 409) and details and of_allocations:
-        kind = InsufficientCapacity  # Placement has no error code for "does not fit".
+    elif (kind, response.status) == (errors.PlacementRefused, 409) and details and of_allocations:
+        kind = errors.InsufficientCapacity  # Placement has no error code for "does not fit".
     reason = (
         printable("; ".join(details))
         or f"the body is {response.content_type or 'empty'}, not an error of Placement"
@@ -276,8 +265,8 @@ def _fate(request: str) -> str:
 
 def _problems(response: PlacementResponse) -> tuple[tuple[str, ...], str]:
     try:
-        errors = response.read(response.body, "errors", list)
-        details = (" ".join(response.read(error, "detail", str).split()) for error in errors)
-        return tuple(details), str(errors[0].get("code", "")) if errors else ""
-    except PlacementAnswerInvalid:
+        problems = response.read(response.body, "errors", list)
+        details = (" ".join(response.read(each, "detail", str).split()) for each in problems)
+        return tuple(details), str(problems[0].get("code", "")) if problems else ""
+    except errors.PlacementAnswerInvalid:
         return (), ""

@@ -5,12 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from cpu_tiers.accounting.holdings import ProviderId
-from cpu_tiers.placement.errors import (
-    DataChanged,
-    Interrupted,
-    InventoryInUse,
-    PlacementError,
-)
+from cpu_tiers.placement import errors
 from cpu_tiers.placement.records import Consumer, Inventories, Traits
 from cpu_tiers.placement.steps import (
     Change,
@@ -120,7 +115,7 @@ def write_all(
 
     try:
         return write_again(client.retry_policy, write, generation, read)
-    except InventoryInUse as error:
+    except errors.InventoryInUse as error:
         _name_provider(step, error)
         raise
 
@@ -140,15 +135,15 @@ def _present_generation(
     return inventories.generation
 
 
-def changed(provider: str, what: str) -> DataChanged:
+def changed(provider: str, what: str) -> errors.DataChanged:
     """Return the error for data of a provider that are not as they were read before."""
-    return DataChanged(
+    return errors.DataChanged(
         f"{provider}: another client has changed the {what} since they were read: run the command"
         " again"
     )
 
 
-def _name_provider(step: SetInventories | SetTraits, error: InventoryInUse) -> None:
+def _name_provider(step: SetInventories | SetTraits, error: errors.InventoryInUse) -> None:
     """Name the provider and the classes in an error, in addition to Placement's details."""
     removed = sorted(frozenset(step.before) - frozenset(step.after))
     details = " ".join(error.details)
@@ -217,7 +212,7 @@ def carry_out(
     progress = Progress()
     try:
         with_fresh_reads(retry_policy, partial(attempt, progress))
-    except PlacementError as error:
+    except errors.PlacementError as error:
         # Only a 4xx shows that the write was not carried out. After a 5xx, or without an
         # answer, the write may have been carried out, also if a repetition then gets a 4xx.
         if 400 <= (error.status or 0) < 500 and not error.resent:
@@ -225,7 +220,7 @@ def carry_out(
         error.report(*progress.changes)
         raise
     except KeyboardInterrupt as error:
-        interrupted = Interrupted()
+        interrupted = errors.Interrupted()
         interrupted.report(*progress.changes)
         raise interrupted from error
     return tuple(progress.written)
