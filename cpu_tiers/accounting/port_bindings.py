@@ -240,7 +240,7 @@ def _check_bound(port: Port, left: ById, tree: ProviderTrees) -> tuple[PortShort
     try:
         binding = read_binding(port)
     except InvalidInput as error:
-        return PortShortfall(port=port, recorded=True, limit=_one_line(error)), left
+        return PortShortfall(port=port, recorded=True, limit=one_line(error)), left
     if binding is None:
         return None, left
     shortfall = PortShortfall(port=port, binding=binding, recorded=True)
@@ -257,7 +257,7 @@ def _check_unbound(
     try:
         groups = port.request.groups
     except InvalidInput as error:
-        return PortShortfall(port=port, limit=_one_line(error)), left
+        return PortShortfall(port=port, limit=one_line(error)), left
     if not groups:
         return None, left
     bindings = [b for b in _possible_bindings(port, left, tree) if is_on(b, interface, tree)]
@@ -314,5 +314,6 @@ def several(bindings: Iterable[PortBinding], tree: ProviderTrees) -> str:
     return f"it may be on {', or on '.join(sorted(set(places)))}, and nothing tells which"
 
 
-def _one_line(error: InvalidInput) -> str:
+def one_line(error: InvalidInput) -> str:
+    """Return the faults of an error as the text of a limit."""
     return str(error).replace("\n", "; ")

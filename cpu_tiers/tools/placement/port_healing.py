@@ -16,6 +16,7 @@ from cpu_tiers.accounting.port_bindings import (
     bind,
     find_port_shortfalls,
     is_on,
+    one_line,
     several,
 )
 from cpu_tiers.errors import CpuTiersError, InvalidInput
@@ -210,21 +211,22 @@ def _flavor_amounts(owner: Owner) -> dict[str, int]:
 def _served(
     client: PlacementClient, tree: ProviderTrees, server: ServerPorts, ports: Sequence[Port]
 ) -> dict[str, PortShortfall]:
+    limit = "no device of the host fits, or none has room for all that the server lacks"
+    ways: list[dict[str, PortBinding]] = []
     try:
         ways = _ways(client, tree, server, ports)
     except InvalidInput as error:
-        limit = str(error).replace("\n", "; ")
-        return {port.id: PortShortfall(port=port, limit=limit) for port in ports}
-    return {port.id: _shortfall(port, [way[port.id] for way in ways], tree) for port in ports}
-
-
-def _shortfall(port: Port, ways: Sequence[PortBinding], tree: ProviderTrees) -> PortShortfall:
+        limit = one_line(error)
     if not ways:
-        limit = "no device of the host fits, or none has room for all that the server lacks"
-        return PortShortfall(port=port, limit=limit)
-    if any(way.providers != ways[0].providers for way in ways):
-        return PortShortfall(port=port, limit=several(ways, tree))
-    return PortShortfall(port=port, binding=ways[0], lacks=ways[0].portion)
+        return {port.id: PortShortfall(port=port, limit=limit) for port in ports}
+    served = {}
+    for port in ports:
+        first, *others = bindings = [way[port.id] for way in ways]
+        if any(binding.providers != first.providers for binding in others):
+            served[port.id] = PortShortfall(port=port, limit=several(bindings, tree))
+        else:
+            served[port.id] = PortShortfall(port=port, binding=first, lacks=first.portion)
+    return served
 
 
 def _ways(

@@ -44,22 +44,18 @@ def sync(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
     def attempt(progress: Progress) -> None:
         state = read_state(client, tree)
         planned = steps(state, tree)
-        if tree.root.name not in state.providers:
-            _refuse_a_second_root(client, tree.root.name)
+        name = tree.root.name
+        for other in alike_roots(client, name) if name not in state.providers else ():
+            raise ProviderMismatch(
+                f"Placement has no provider {name}, and has {other}: if this is the same"
+                f" host, give --hostname {other}; if not, create the provider first with"
+                f" openstack resource provider create {name}",
+                provider=other,
+            )
         progress.begin(changes_of(planned))
         Writer(client, state).take(planned, progress)
 
     return carry_out(client.retry_policy, attempt)
-
-
-def _refuse_a_second_root(client: PlacementClient, name: str) -> None:
-    for other in alike_roots(client, name):
-        raise ProviderMismatch(
-            f"Placement has no provider {name}, and has {other}: if this is the same"
-            f" host, give --hostname {other}; if not, create the provider first with"
-            f" openstack resource provider create {name}",
-            provider=other,
-        )
 
 
 def alike_roots(client: PlacementClient, name: str) -> list[str]:
