@@ -2,7 +2,8 @@
 
 Each answer has the provider summaries of whole trees, so a few requests tell the free amounts of
 all hosts. A survey asks each query only once, and all commands ask a survey. Placement has the
-candidates, and the cloud in memory has the reasons (decision D93).
+candidates, and the cloud in memory has the reasons (decision D93). A function raises
+``PlacementError`` if Placement does not answer, or refuses.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -70,20 +71,14 @@ class CandidateSurvey:
         return cls(client, [q for server in servers for q in (*server.first, *server.otherwise)])
 
     def of_server(self, queries: ServerQueries) -> ServerCandidates:
-        """Return the usable candidates of the queries for a server.
-
-        :raises PlacementError: Placement does not answer a query, or refuses it.
-        """
+        """Return the usable candidates of the queries for a server."""
         answer = self.answer(queries.first)
         if queries.otherwise and not answer.allocation_requests:
             return ServerCandidates(queries.otherwise, self.answer(queries.otherwise))
         return ServerCandidates(queries.first, answer)
 
     def answer(self, queries: Sequence[CandidateQuery]) -> CandidatesAnswer:
-        """Return the usable candidates of all queries.
-
-        :raises PlacementError: Placement does not answer a query, or refuses it.
-        """
+        """Return the usable candidates of all queries."""
         return reduce(CandidatesAnswer.joined, map(self._answer, queries), _NOTHING)
 
     def host_names(self, candidates: Iterable[str] = ()) -> dict[str, str]:
@@ -199,8 +194,6 @@ def explain(
 
     It takes a request for each query, about ten more, one for each requested amount, and one for
     each provider of the hosts without candidates that lacks an amount of a requested class.
-
-    :raises PlacementError: Placement does not answer, or refuses.
     """
     survey = CandidateSurvey.of_servers(client, [queries])
     server = survey.of_server(queries)
@@ -263,8 +256,6 @@ def read_room(
 
     It takes a request for each query of a flavor, about ten more, one for each requested amount,
     and one for each provider of the hosts without room that lacks an amount of a requested class.
-
-    :raises PlacementError: Placement does not answer, or refuses.
     """
     survey = CandidateSurvey.of_servers(client, flavors)
     servers = [survey.of_server(flavor) for flavor in flavors]
@@ -285,10 +276,7 @@ def read_room(
 
 
 def count_more(client: PlacementClient, flavors: Sequence[ServerQueries]) -> list[CloudRoom]:
-    """Return the result of :func:`read_room` with fewer requests, and only for hosts with room.
-
-    :raises PlacementError: Placement does not answer, or refuses.
-    """
+    """Return the result of :func:`read_room` with fewer requests, and only for hosts with room."""
     survey = CandidateSurvey.of_servers(client, flavors)
     return [more_servers(survey.of_server(flavor).answer) for flavor in flavors]
 
