@@ -21,10 +21,9 @@ from cpu_tiers.tools.frame.cloud_source import (
     aggregate_uuids,
     warn_of_left_out_flavors,
 )
-from cpu_tiers.tools.frame.documents import read_flavors
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments
+from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments, given_flavors
 from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     add_request_arguments,
@@ -61,14 +60,15 @@ class Capacity(NovaConfCommand, ListCommand):
         conf = self.nova_conf()
         cloud = self.cloud_source(parsed_args, conf)
         self.find_tiers(conf, cloud)
+        faults = FaultList()
         if parsed_args.flavor_file or parsed_args.flavor:
-            flavors, tiers = _flavors(parsed_args, cloud), []
+            flavors, tiers = list(given_flavors(parsed_args, cloud, faults)), []
         else:
             tiers = smallest_flavors(cloud)
             flavors = [flavor for _, flavor in tiers]
+        faults.raise_if_any()
         server = server_of(parsed_args, conf, cloud)
         aggregates = aggregate_uuids(parsed_args.aggregate, cloud.services)
-        faults = FaultList()
         queries = []
         for flavor in flavors:
             with faults:
@@ -90,13 +90,6 @@ class Capacity(NovaConfCommand, ListCommand):
         if tiers:
             rows = [(tier, *row) for (tier, _), row in zip(tiers, rows, strict=True)]
         return (*(("tier",) if tiers else ()), "flavor", "more", "hosts"), rows
-
-
-def _flavors(parsed_args: Namespace, cloud: CloudSource) -> list[Flavor]:
-    faults = FaultList()
-    flavors = [flavor for path in parsed_args.flavor_file for flavor in read_flavors(path, faults)]
-    faults.raise_if_any()
-    return [*flavors, *(cloud.flavors_named(parsed_args.flavor) if parsed_args.flavor else ())]
 
 
 def _hosts(room: CloudRoom, *, show_all: bool, is_brief: bool) -> FormattedValue:

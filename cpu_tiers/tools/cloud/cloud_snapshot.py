@@ -62,21 +62,17 @@ class CloudSnapshot(NovaConfCommand):
 
     def _read(self, cloud: CloudSource, *, has_flavors: bool) -> Snapshot:
         """Read the cloud; an embedded Placement has no Nova beside it."""
-        taken = datetime.now(UTC)
+        taken, faults = datetime.now(UTC), FaultList()
+        flavors: tuple[Flavor, ...] = ()
         with ProgressLine("asking Placement") as progress:
             with cloud.placement() as client:
                 tell = partial(progress.tell_number, "providers")
                 snapshot = read_whole_cloud(client, tell)
             progress.tell("asking Nova for flavors")
-            flavors = _flavors(cloud) if has_flavors and not self.wants_embedded else ()
+            if has_flavors and not self.wants_embedded:
+                flavors = tuple(cloud.flavors(faults))
+        warn_of_left_out_flavors(faults)
         return replace(snapshot, flavors=flavors, taken=taken)
-
-
-def _flavors(cloud: CloudSource) -> tuple[Flavor, ...]:
-    faults = FaultList()
-    flavors = tuple(cloud.flavors(faults))
-    warn_of_left_out_flavors(faults)
-    return flavors
 
 
 class CloudRequests(NovaCommand):

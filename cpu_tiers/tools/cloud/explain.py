@@ -37,7 +37,7 @@ from cpu_tiers.tools.frame.terminal import ProgressLine, shortened, wrapped
 from cpu_tiers.tools.placement.candidates import Explanation, explain
 from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack
 from cpu_tiers.translators.server_queries import UNKNOWN
-from cpu_tiers.weights import SCORINGS, HostScore, make_forest
+from cpu_tiers.weights import SCORINGS, make_forest
 from cpu_tiers.weights.forest import Summary
 from cpu_tiers.weights.soft_traits import SoftTraits
 
@@ -88,9 +88,9 @@ class Explain(NovaConfCommand, ShowCommand):
         tell_unknown_additions(conf)
         self.status = 0 if explanation.candidates else NO_CANDIDATES
         traits = request_traits(conf.filter_scheduler, server.flavor.extra_specs)
-        ranking = _Ranking(explanation, queries.first[0], conf.filter_scheduler, traits)
+        rows, others = _ranking(explanation, queries.first[0], conf.filter_scheduler, traits)
         nearest, show_all = explanation.nearest(), parsed_args.all
-        unknown = [*UNKNOWN, *unknown_additions(conf), *(LEFT_OUT if ranking.rows else ())]
+        unknown = [*UNKNOWN, *unknown_additions(conf), *(LEFT_OUT if rows else ())]
         return (
             ("hosts", "candidates", "without", "nearest", "ranking", "other_winners", "unknown"),
             (
@@ -104,8 +104,8 @@ class Explain(NovaConfCommand, ShowCommand):
                     [{"host": host, **_json(reason)} for host, reason in nearest],
                     lambda _: _nearest(nearest, show_all=show_all),
                 ),
-                FormattedValue(ranking.rows, lambda _: ranking.text(show_all=show_all)),
-                FormattedValue(ranking.others, _others_text),
+                FormattedValue(rows, partial(_ranking_text, show_all=show_all)),
+                FormattedValue(others, _others_text),
                 FormattedValue(unknown, partial(_unknown_text, show_all=show_all)),
             ),
         )
@@ -306,84 +306,69 @@ def free_amounts(
     return amounts
 
 
-class _Ranking:
-    """The candidate hosts in the order of nova-scheduler, with the parts of their weights."""
+_Rows = Sequence[Mapping[str, Any]]
 
-    def __init__(
-        self,
-        explanation: Explanation,
-        query: CandidateQuery,
-        options: cfg.ConfigOpts,
-        traits: SoftTraits,
-    ) -> None:
-        self._names = explanation.names
-        self._ranked: Sequence[RankedHost] = ()
-        self.rows: list[dict[str, Any]] = []
-        self.others: list[dict[str, str]] = []
-        hosts = sorted(explanation.candidates)
-        if not hosts:
-            return
-        summaries = explanation.answer.provider_summaries
-        scorings = configured_scorings(options)
-        forests = {
-            name: make_forest(
-                summaries,
-                query.resources(),
-                query.required_traits(),
-                scoring=scorings[name],
-                only_resources=class_weights(options),
-                only_traits=options.resource_provider_traits,
-            )
-            for name in dict.fromkeys([*SCORINGS, options.resource_provider_scoring])
+
+def _ranking(
+    explanation: Explanation, query: CandidateQuery, options: cfg.ConfigOpts, traits: SoftTraits
+) -> tuple[_Rows, _Rows]:
+    """Return the candidate hosts, the best first, and what would change the first host."""
+    hosts, names = sorted(explanation.candidates), explanation.names
+    if not hosts:
+        return [], []
+    summaries = explanation.answer.provider_summaries
+    scorings = configured_scorings(options)
+    forests = {
+        name: make_forest(
+            summaries,
+            query.resources(),
+            query.required_traits(),
+            scoring=scorings[name],
+            only_resources=class_weights(options),
+            only_traits=options.resource_provider_traits,
+        )
+        for name in dict.fromkeys([*SCORINGS, options.resource_provider_scoring])
+    }
+    scores = {
+        name: {names[host]: forest.score(host) for host in hosts}
+        for name, forest in forests.items()
+    }
+    in_use = options.resource_provider_scoring
+    free = {names[host]: of_host for host, of_host in free_amounts(summaries, hosts).items()}
+    raw = {**raw_weights(free), OURS: scores.pop(in_use)}
+    soft = traits.of_hosts(summaries)
+    if any(soft.values()):
+        raw[SOFT_TRAITS] = {names[host]: sum(soft.get(host, {}).values()) for host in hosts}
+    multipliers = {name: options[f"{name}_weight_multiplier"] for name in raw}
+    explained = {names[host]: forests[in_use].explain(host) for host in hosts}
+    rows = [
+        {
+            "host": host.host,
+            **explained[host.host]._asdict(),
+            "weight": host.weight,
+            "weighers": dict(host.parts),
+            "margin": host.margin,
         }
-        scores = {
-            name: {host: forest.score(host) for host in hosts} for name, forest in forests.items()
-        }
-        in_use = options.resource_provider_scoring
-        free = free_amounts(summaries, hosts)
-        weights = {**raw_weights(free), OURS: scores.pop(in_use)}
-        soft = traits.of_hosts(summaries)
-        if any(soft.values()):
-            weights[SOFT_TRAITS] = {host: sum(soft.get(host, {}).values()) for host in hosts}
-        raw = self._named(weights)
-        multipliers = {name: options[f"{name}_weight_multiplier"] for name in raw}
-        explained = {explanation.names[host]: forests[in_use].explain(host) for host in hosts}
-        self._ranked = rank(raw, multipliers)
-        self.rows = [_row(host, explained[host.host]) for host in self._ranked]
-        self.others = [
-            winner._asdict() for winner in other_winners(raw, multipliers, self._named(scores))
-        ]
-
-    def _named(self, weights: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-        return {
-            key: {self._names[host]: weight for host, weight in of_hosts.items()}
-            for key, of_hosts in weights.items()
-        }
-
-    def text(self, *, show_all: bool) -> str:
-        lines = []
-        for number, (host, row) in enumerate(zip(self._ranked, self.rows, strict=True), start=1):
-            parts = ", ".join(f"{name} {part:.4f}" for name, part in host.parts.items() if part)
-            margin = "" if host.margin is None else f", {host.margin:.4f} before the next host"
-            line = f"{number}. {host.host}: weight {host.weight:.4f}"
-            line += f" ({parts})" if parts else ""
-            lines.append(wrapped(f"{line}{margin}; score {row['score']:.4f}", indent="  "))
-        lines = shortened(lines, show_all=show_all)
-        return "\n".join(["Candidates, best first:", *lines]) if lines else ""
+        for host in rank(raw, multipliers)
+    ]
+    return rows, [winner._asdict() for winner in other_winners(raw, multipliers, scores)]
 
 
-def _others_text(others: Sequence[Mapping[str, str]]) -> str:
+def _ranking_text(rows: _Rows, *, show_all: bool) -> str:
+    lines = []
+    for number, row in enumerate(rows, start=1):
+        parts = ", ".join(f"{name} {part:.4f}" for name, part in row["weighers"].items() if part)
+        margin = row["margin"]
+        before = "" if margin is None else f", {margin:.4f} before the next host"
+        line = f"{number}. {row['host']}: weight {row['weight']:.4f}"
+        line += f" ({parts})" if parts else ""
+        lines.append(wrapped(f"{line}{before}; score {row['score']:.4f}", indent="  "))
+    lines = shortened(lines, show_all=show_all)
+    return "\n".join(["Candidates, best first:", *lines]) if lines else ""
+
+
+def _others_text(others: _Rows) -> str:
     return "\n".join(
         wrapped(f"With [filter_scheduler] {o['option']} = {o['value']}, {o['host']} is first.")
         for o in others
     )
-
-
-def _row(host: RankedHost, score: HostScore) -> dict[str, Any]:
-    return {
-        "host": host.host,
-        **score._asdict(),
-        "weight": host.weight,
-        "weighers": dict(host.parts),
-        "margin": host.margin,
-    }

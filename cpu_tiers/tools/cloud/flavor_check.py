@@ -21,7 +21,7 @@ from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.documents import Check, read_flavors
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments
+from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments, given_flavors
 from cpu_tiers.tools.frame.server_request import (
     add_numa_argument,
     queries_of,
@@ -191,7 +191,8 @@ class FlavorPair(NovaConfCommand, ListCommand):
         faults = FaultList()
         pairs = []
         with ProgressLine("reading flavors"):
-            flavors = list(_flavors(parsed_args, cloud, faults))
+            flavors = list(given_flavors(parsed_args, cloud, faults))
+            flavors += cloud.flavors(faults) if parsed_args.all else ()
         for flavor in flavors:
             with faults:
                 pair = pair_of(flavor)
@@ -227,15 +228,6 @@ def _command(verb: str, flavor: str, properties: Iterable[str]) -> str:
     options = [word for each in properties for word in ("--property", each)]
     arguments = [*options, "--", flavor] if flavor.startswith("-") else [flavor, *options]
     return printable_lines(shlex.join(["openstack", "flavor", verb, *arguments])) + "\n"
-
-
-def _flavors(parsed_args: Namespace, cloud: CloudSource, faults: FaultList) -> Iterable[Flavor]:
-    for path in parsed_args.flavor_file:
-        yield from read_flavors(path, faults)
-    if parsed_args.flavor:
-        yield from cloud.flavors_named(parsed_args.flavor)
-    if parsed_args.all:
-        yield from cloud.flavors(faults)
 
 
 def _properties(properties: Mapping[str, str]) -> str:

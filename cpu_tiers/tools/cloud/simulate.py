@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from oslo_config import cfg
 
@@ -44,16 +43,16 @@ from cpu_tiers.translators import ServerRequest
 LOG = logging.getLogger(__name__)
 
 
-class SimulatedRequests(NamedTuple):
-    """The requests of each seed, and the demands of their flavors by name."""
+Streams = Sequence[Sequence[Arrival]]
+"""The requests of each seed."""
 
-    streams: Sequence[Sequence[Arrival]]
-    demands: Mapping[str, Demand]
+Demands = Mapping[str, Demand]
+"""What the servers of each flavor request, by the name of the flavor."""
 
 
-def read_requests(
+def _read_requests(
     parsed_args: Namespace, conf: cfg.ConfigOpts, snapshot: Snapshot, tiers: Sequence[Tier]
-) -> SimulatedRequests:
+) -> tuple[Streams, Demands]:
     """Read or draw the requests; log the flavors with faults, which are left out.
 
     :raises InvalidInput: with every fault of the arguments and of the table, or with those of
@@ -70,14 +69,14 @@ def read_requests(
         faults.raise_if_any()
     warn_of_left_out_flavors(faults)
     if table is not None:
-        return SimulatedRequests([_requests_of(table, demands)] * parsed_args.seeds, demands)
+        return [_requests_of(table, demands)] * parsed_args.seeds, demands
     shares = {name: share for name, share in shares.items() if name in demands}
     streams = [
         # Not for secrets: a seed repeats a simulation.
         draw_arrivals(parsed_args.draw, shares, parsed_args.stay, random.Random(seed))  # noqa: S311
         for seed in range(parsed_args.seeds)
     ]
-    return SimulatedRequests(streams, demands)
+    return streams, demands
 
 
 def _flavors(
@@ -113,7 +112,7 @@ def _table(
     return read_arrivals(lines, list(flavors) if are_all else None, where=path)
 
 
-def _requests_of(table: Iterable[Arrival], demands: Mapping[str, Demand]) -> list[Arrival]:
+def _requests_of(table: Iterable[Arrival], demands: Demands) -> list[Arrival]:
     """Return the requests for flavors that are not left out, and log the number of the others."""
     table = list(table)
     others = Counter(arrival.flavor for arrival in table if arrival.flavor not in demands)
@@ -147,7 +146,7 @@ def _demands(
     flavors: Iterable[Flavor],
     tiers: Sequence[Tier],
     faults: FaultList,
-) -> Mapping[str, Demand]:
+) -> Demands:
     """Return what servers of each flavor request, as nova-scheduler would ask for it.
 
     :param faults: collects the faults of flavors that are left out.
@@ -242,16 +241,16 @@ class Simulate(NovaConfCommand, ListCommand):
         tiers = faults.read(read_tiers, parsed_args) or ()
         faults.raise_if_any()
         assert snapshot is not None, "a fault was raised"  # noqa: S101  # narrows the type
-        requests = read_requests(parsed_args, conf, snapshot, tiers)
+        streams, demands = _read_requests(parsed_args, conf, snapshot, tiers)
         tell_unknown_additions(conf)
-        results = _run(parsed_args, snapshot, policies, requests)
+        results = _run(parsed_args, snapshot, policies, streams, demands)
         texts = verdict(results, has_same_requests=bool(parsed_args.requests))
         if parsed_args.html:
-            page = simulation_page(results, tier_names(requests.demands), texts).html()
+            page = simulation_page(results, tier_names(demands), texts).html()
             write_output(parsed_args.html, page.encode(), private=True)
         comparison = compare(results)
         rows = [
-            policy_values(name, outcomes, requests.demands, comparison)
+            policy_values(name, outcomes, demands, comparison)
             for name, outcomes in results.items()
         ]
         parsed_args.print_text = partial(
@@ -268,9 +267,9 @@ def _run(
     parsed_args: Namespace,
     snapshot: Snapshot,
     policies: Sequence[Policy],
-    requests: SimulatedRequests,
+    streams: Streams,
+    demands: Demands,
 ) -> Mapping[str, Sequence[Outcome]]:
-    streams = requests.streams
     done, total = 0, len(policies) * sum(map(len, streams))
     residents = () if parsed_args.empty else tuple(snapshot.consumers.values())
     results: dict[str, list[Outcome]] = {policy.name: [] for policy in policies}
@@ -284,7 +283,7 @@ def _run(
             def tell(number: int, _: int, before: int = done) -> None:
                 line.tell_number("requests", before + number, total)
 
-            outcome = simulate(cloud, scheduler, stream, requests.demands, tell, residents)
+            outcome = simulate(cloud, scheduler, stream, demands, tell, residents)
             results[policy.name].append(outcome)
             done += len(stream)
     return results

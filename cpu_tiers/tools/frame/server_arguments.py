@@ -2,14 +2,19 @@
 
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.guest.tier import Tier, multiplier_of
 from cpu_tiers.model.domain import Domain
-from cpu_tiers.tools.frame.documents import read_flavor, read_image
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.tools.frame.documents import read_flavor, read_flavors, read_image
 from cpu_tiers.translators import ServerRequest
+
+if TYPE_CHECKING:
+    from cpu_tiers.tools.frame.cloud_source import CloudSource
 
 
 def add_server_arguments(parser: ArgumentParser) -> None:
@@ -45,6 +50,19 @@ def add_flavors_arguments(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="name or id of a flavor of the cloud; may be repeated",
     )
+
+
+def given_flavors(
+    parsed_args: Namespace, cloud: "CloudSource", faults: FaultList
+) -> Iterator[Flavor]:
+    """Yield the flavors of :func:`add_flavors_arguments`.
+
+    :param faults: collects the faults of the files.
+    """
+    for path in parsed_args.flavor_file:
+        yield from read_flavors(path, faults)
+    if parsed_args.flavor:
+        yield from cloud.flavors_named(parsed_args.flavor)
 
 
 TIERS = ("gold=100", "silver=50", "bronze=25")
