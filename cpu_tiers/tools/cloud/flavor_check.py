@@ -24,9 +24,9 @@ from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments, given_flavors
 from cpu_tiers.tools.frame.server_request import (
     add_numa_argument,
+    as_in_spec,
     queries_of,
     request_of,
-    requests_numa_nodes,
     tell_unknown_additions,
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine
@@ -88,8 +88,7 @@ class FlavorCheck(NovaConfCommand, ListCommand):
         checked: list[_Checked] = []
 
         def server_of(flavor: Flavor) -> ServerRequest:
-            numa = requests_numa_nodes(parsed_args, conf.filter_scheduler, flavor)
-            return request_of(conf, flavor, numa)
+            return as_in_spec(parsed_args, conf, request_of(conf, flavor))
 
         def check(flavor: Flavor) -> Sequence[Fault]:
             return _faults(server_of(flavor), translators)

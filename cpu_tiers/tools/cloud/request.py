@@ -11,8 +11,8 @@ from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.server_request import (
     add_request_arguments,
     add_source_arguments,
+    as_in_spec,
     read_source,
-    requests_numa_nodes,
 )
 from cpu_tiers.translators import fallback, translate
 from cpu_tiers.translators.numa import cheaper
@@ -43,12 +43,7 @@ class RequestShow(NovaConfCommand, ShowCommand):
         conf = self.nova_conf()
         cloud = self.cloud_source(parsed_args, conf)
         self.find_tiers(conf, cloud)
-        server = read_source(parsed_args, conf, cloud)
-        server = server._replace(
-            query_numa=requests_numa_nodes(
-                parsed_args, conf.filter_scheduler, server.flavor, server.image
-            )
-        )
+        server = as_in_spec(parsed_args, conf, read_source(parsed_args, conf, cloud))
         translators = extensions.load(extensions.TRANSLATORS)
         form = _FORMS[parsed_args.form]
         query = form(translate(server, translators))

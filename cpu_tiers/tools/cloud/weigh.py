@@ -18,9 +18,9 @@ from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     add_request_arguments,
     add_source_arguments,
+    as_in_spec,
     queries_of,
     read_source,
-    requests_numa_nodes,
     tell_unknown_additions,
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine
@@ -147,12 +147,8 @@ def _in_file(
 ) -> ServerCandidates:
     """Return the candidates in a file, which has no names of hosts."""
     where = parsed_args.candidates
-    query_numa = requests_numa_nodes(
-        parsed_args, conf.filter_scheduler, server.flavor, server.image
-    )
-    query = translate(
-        server._replace(query_numa=query_numa), extensions.load(extensions.TRANSLATORS)
-    )
+    translators = extensions.load(extensions.TRANSLATORS)
+    query = translate(as_in_spec(parsed_args, conf, server), translators)
     document = read_json(where)
     answer = (
         read_candidate_list(document, where=where)

@@ -11,7 +11,7 @@ from cpu_tiers import extensions
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.flavor_advice import divided
 from cpu_tiers.extra_specs.numa import NODES, asks_for_nodes
-from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import NODE_TRAIT
 from cpu_tiers.tools.frame.cloud_source import (
@@ -95,17 +95,16 @@ def add_numa_argument(parser: ArgumentParser, *, is_of_spec: bool = False) -> No
     )
 
 
-def requests_numa_nodes(
-    parsed_args: Namespace, options: cfg.ConfigOpts, flavor: Flavor, image: Image | None = None
-) -> bool:
-    """Tell whether the query of the spec for a server requests NUMA nodes.
-
-    :param options: the section ``[filter_scheduler]``.
-    """
-    query_numa: bool | None = options.query_placement_for_numa
-    if parsed_args.numa is not None:
-        query_numa = parsed_args.numa
-    return asks_for_nodes(flavor, image) if query_numa is None else query_numa
+def as_in_spec(
+    parsed_args: Namespace, conf: cfg.ConfigOpts, server: ServerRequest
+) -> ServerRequest:
+    """Return the server with the query of the spec, which may request NUMA nodes by default."""
+    query_numa = parsed_args.numa
+    if query_numa is None:
+        query_numa = conf.filter_scheduler.query_placement_for_numa
+    if query_numa is None:
+        query_numa = asks_for_nodes(server.flavor, server.image)
+    return server._replace(query_numa=query_numa)
 
 
 def add_aggregate_argument(parser: ArgumentParser) -> None:

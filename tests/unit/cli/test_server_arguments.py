@@ -7,7 +7,7 @@ import pytest
 
 from cpu_tiers.conf.read import read_config
 from cpu_tiers.tools.frame.server_arguments import add_server_arguments, read_server
-from cpu_tiers.tools.frame.server_request import add_numa_argument, requests_numa_nodes
+from cpu_tiers.tools.frame.server_request import add_numa_argument, as_in_spec
 
 
 @pytest.mark.parametrize(
@@ -31,5 +31,4 @@ def test_numa_nodes(tmp_path: Path, option: str, arguments: list[str], wanted: b
     add_numa_argument(parser)
     parsed = parser.parse_args([str(flavor), "--image", str(image), *arguments])
     server = read_server(parsed)
-    options = read_config([str(conf)]).filter_scheduler
-    assert requests_numa_nodes(parsed, options, server.flavor, server.image) is wanted
+    assert as_in_spec(parsed, read_config([str(conf)]), server).query_numa is wanted
