@@ -53,25 +53,12 @@ class SingleObjectCsv(CSVLister, SingleFormatter):
         self.emit_list(("Field", "Value"), rows, stdout, parsed_args)
 
 
-class Paragraphs(SingleFormatter):
-    """A formatter that prints the text of each field as a paragraph, without the field's name."""
+class TextFormatter(ListFormatter, SingleFormatter):
+    """A formatter that prints a text, without names of columns and fields.
 
-    def add_argument_group(self, parser: ArgumentParser) -> None:
-        """Add no arguments."""
-
-    def emit_one(
-        self, column_names: Sequence[str], data: Row, stdout: TextIO, parsed_args: Namespace
-    ) -> None:
-        """Write the paragraphs with an empty line between them."""
-        texts = map(printable_lines, filter(None, map(_text_of, data)))
-        stdout.write("\n\n".join(texts) + "\n")
-
-
-class TextList(ListFormatter):
-    """A formatter that prints the text of a command, whatever ``--column`` says.
-
-    The command leaves the function that prints the text to a console in the argument
-    ``print_text``.
+    The text of a list is what the command prints, whatever ``--column`` says: the command leaves
+    the function that prints the text to a console in the argument ``print_text``. The text of a
+    single object has a paragraph for each field.
     """
 
     def add_argument_group(self, parser: ArgumentParser) -> None:
@@ -85,6 +72,13 @@ class TextList(ListFormatter):
 
         console = Console(file=stdout, width=width(), highlight=False, no_color=True)
         parsed_args.print_text(console)
+
+    def emit_one(
+        self, column_names: Sequence[str], data: Row, stdout: TextIO, parsed_args: Namespace
+    ) -> None:
+        """Write the paragraphs with an empty line between them."""
+        texts = map(printable_lines, filter(None, map(_text_of, data)))
+        stdout.write("\n\n".join(texts) + "\n")
 
 
 def _text_of(value: object) -> str:

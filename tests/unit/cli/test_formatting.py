@@ -5,7 +5,7 @@ from argparse import Namespace
 from importlib.metadata import entry_points
 
 from cpu_tiers.tools.cloud.flavor import FlavorShow
-from cpu_tiers.tools.frame.formatting import FormattedValue, Paragraphs, SingleObjectCsv
+from cpu_tiers.tools.frame.formatting import FormattedValue, SingleObjectCsv, TextFormatter
 
 
 def test_a_value_is_data_for_programs_and_text_for_people() -> None:
@@ -29,5 +29,5 @@ def test_the_formats_are_not_shared_with_programs_of_other_distributions() -> No
 
 def test_names_of_a_cloud_do_not_control_the_terminal() -> None:
     out = io.StringIO()
-    Paragraphs().emit_one(("a", "b"), ("\x1b[2Jhost\r\nnext", ""), out, Namespace())
+    TextFormatter().emit_one(("a", "b"), ("\x1b[2Jhost\r\nnext", ""), out, Namespace())
     assert out.getvalue() == "\\x1b[2Jhost\\r\nnext\n"

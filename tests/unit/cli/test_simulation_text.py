@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from cpu_tiers.tools.cloud.simulation_text import print_simulation
-from cpu_tiers.tools.frame.formatting import TextList
+from cpu_tiers.tools.frame.formatting import TextFormatter
 
 
 def spread(mean: float, least: float | None = None, most: float | None = None) -> dict[str, float]:
@@ -50,7 +50,7 @@ def text_of(
     arguments = Namespace(
         print_text=partial(print_simulation, policies=policies, verdict=verdict, show_all=show_all)
     )
-    TextList().emit_list((), (), stream, arguments)
+    TextFormatter().emit_list((), (), stream, arguments)
     text = stream.getvalue()
     assert max(map(cell_len, text.splitlines())) <= width
     return text
