@@ -256,11 +256,10 @@ class Simulate(NovaConfCommand, ListCommand):
         parsed_args.print_text = partial(
             print_simulation, policies=rows, verdict=texts, show_all=parsed_args.all
         )
-        return tuple(rows[0]), [map(_cell, row.values()) for row in rows]
-
-
-def _cell(value: object) -> object:
-    return FormattedValue(value, str) if isinstance(value, Mapping) else value
+        return tuple(rows[0]), [
+            [FormattedValue(v, str) if isinstance(v, Mapping) else v for v in row.values()]
+            for row in rows
+        ]
 
 
 def _run(

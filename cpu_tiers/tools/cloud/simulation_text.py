@@ -73,7 +73,10 @@ def _table(policies: Sequence[Values], *, show_all: bool) -> Table:
 def _sections(policies: Sequence[Values], *, show_all: bool) -> Iterator[tuple[str, list[Line]]]:
     yield "", [*_servers(policies)]
     yield "Taken, by tier", _parts(policies, "tiers", _taken)
-    yield "Floors kept, by tier", _parts(policies, "floors", _kept)
+    yield (
+        "Floors kept, by tier",
+        _parts(policies, "floors", lambda of: _part(of["floor_kept"], of["servers"])),
+    )
     if any(of["least_floor"] < 1 for policy in policies for of in policy["floors"].values()):
         least = _parts(policies, "floors", lambda of: f"{of['least_floor']:.2f}")
         yield "Least floor, by tier", least
@@ -84,7 +87,7 @@ def _sections(policies: Sequence[Values], *, show_all: bool) -> Iterator[tuple[s
         flavors.sort(key=lambda line: _least_taken(policies, line[0]))
         flavors[_MOST_FLAVORS:] = [(f"{len(flavors) - _MOST_FLAVORS} more: --all", ())]
     yield "Taken, by flavor", flavors
-    stranded = _parts(policies, "stranded", _stranded_part)
+    stranded = _parts(policies, "stranded", lambda of: _part(of["stranded"], of["free"]))
     yield "Stranded at the end", [line for line in stranded if set(line[1]) - {"0 %", "-"}]
 
 
@@ -129,18 +132,10 @@ def _taken(value: Mapping[str, float]) -> str:
     return _part(value["taken"], value["taken"] + value["refused"])
 
 
-def _kept(value: Mapping[str, float]) -> str:
-    return _part(value["floor_kept"], value["servers"])
-
-
 def _least_taken(policies: Sequence[Values], flavor: str) -> float:
     values: list[Mapping[str, float]] = [policy["flavors"][flavor] for policy in policies]
     totals = [value["taken"] + value["refused"] for value in values]
     return min(v["taken"] / total for v, total in zip(values, totals, strict=True) if total)
-
-
-def _stranded_part(value: Mapping[str, float]) -> str:
-    return _part(value["stranded"], value["free"])
 
 
 def _part(part: float, whole: float) -> str:

@@ -14,13 +14,11 @@ from cpu_tiers.extra_specs.shares import domain_shares
 from cpu_tiers.guest.pinning import DoesNotFit, pin
 from cpu_tiers.guest.topology import guest_topology
 from cpu_tiers.inventory import Host
-from cpu_tiers.inventory.contract import InventoryOptions
 from cpu_tiers.inventory.cpus import check_cpu_sets
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.guest import GuestTopology, Pinning
-from cpu_tiers.model.host import HostTopology
 from cpu_tiers.tools.frame.formatting import ShowCommand
 from cpu_tiers.tools.frame.host_arguments import add_capabilities_arguments, read_topology
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
@@ -51,7 +49,14 @@ class DomainShow(NovaConfCommand, ShowCommand):
     def _guest(self, parsed_args: Namespace) -> Guest:
         conf = self.nova_conf()
         server, topology = read_server(parsed_args), read_topology(parsed_args)
-        host = _compute_host(topology, inventory_options(conf))
+        options = inventory_options(conf)
+        check_cpu_sets(Host(name="this host", topology=topology), options)
+        host = ComputeHost.of(
+            topology,
+            vcpu_pin_set=options.vcpu_pin_set,
+            cpu_shared_set=options.cpu_shared_set,
+            cpu_dedicated_set=options.cpu_dedicated_set,
+        )
         guest = guest_topology(guest_cpus(server.flavor, server.image))
         return Guest(
             name=re.sub(r"[^\w.-]+", "_", server.flavor.name),  # libvirt refuses "/" in names
@@ -81,13 +86,3 @@ def _pinning(server: ServerRequest, guest: GuestTopology, host: ComputeHost) -> 
                     message = f"{error}\nwith {NODES}={count} the server fits"
                     raise CpuTiersError(message) from error
         raise
-
-
-def _compute_host(topology: HostTopology, options: InventoryOptions) -> ComputeHost:
-    check_cpu_sets(Host(name="this host", topology=topology), options)
-    return ComputeHost.of(
-        topology,
-        vcpu_pin_set=options.vcpu_pin_set,
-        cpu_shared_set=options.cpu_shared_set,
-        cpu_dedicated_set=options.cpu_dedicated_set,
-    )
