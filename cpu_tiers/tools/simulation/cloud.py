@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
-from cpu_tiers.model.providers import Provider
+from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.simulation.providers import (
     HostProviders,
     Shape,
+    SimulatedProvider,
     Solution,
     hosts_of_trees,
-    trees_of,
 )
 from cpu_tiers.tools.simulation.solutions import Numbers, Solver
 
@@ -50,7 +50,10 @@ class SimulatedCloud:
     """
 
     def __init__(self, providers: Iterable[Provider]) -> None:
-        self._trees = trees_of(providers)
+        self._trees = {
+            root: [SimulatedProvider(state, root) for state in tree]
+            for root, tree in ProviderTrees(providers).trees().items()
+        }
         self._providers = {
             provider.uuid: provider for providers in self._trees.values() for provider in providers
         }
@@ -59,7 +62,7 @@ class SimulatedCloud:
         for number, host in enumerate(self.hosts):
             for root in {provider.root for provider in host.providers}:
                 self._hosts_of_root[root].append(number)
-        self._alone = {host.root for host in self.hosts if len(host.own()) == len(host.providers)}
+        self._alone = {host.root for host in self.hosts if len(host.own) == len(host.providers)}
         self._changes: list[CloudChange] = []
 
     def search(self, query: CandidateQuery, *, each_order: bool = True) -> Search:
@@ -85,7 +88,7 @@ class SimulatedCloud:
             stocks = self._providers[uuid].stocks
             for name, amount in amounts.items():
                 stock = stocks.get(name)
-                if stock is None or not stock.allows(amount) or amount > stock.free:
+                if stock is None or stock.inventory.refusing(amount, stock.free):
                     raise ClaimRefused(f"provider {uuid}: {amount} of {name} cannot be allocated")
         self._take(allocations, 1)
 

@@ -109,7 +109,7 @@ class _Pools:
     def __init__(self, host: HostProviders) -> None:
         self._pools: dict[str, frozenset[int]] = {}
         self._cpus = cpus = shares = 0
-        for provider in host.own():
+        for provider in host.own:
             if stock := provider.stocks.get(VCPU):
                 last = cpus + stock.inventory.total
                 self._pools[provider.uuid] = frozenset(range(cpus, min(last, MAX_CPU + 2)))

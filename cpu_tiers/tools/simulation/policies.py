@@ -148,14 +148,14 @@ class HostStates:
 def _free(host: HostProviders, name: str) -> float:
     return sum(
         stock.inventory.total - stock.inventory.reserved - (stock.capacity - stock.free)
-        for provider in host.own()
+        for provider in host.own
         if (stock := provider.stocks.get(name))
     )
 
 
 def _free_cpus(host: HostProviders) -> float:
     total, used, ratio = 0, 0, 1.0
-    for provider in host.own():
+    for provider in host.own:
         for name in (VCPU, PCPU):
             if stock := provider.stocks.get(name):
                 total += stock.inventory.total

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.inventory import ClaimUnits, Inventory
 from cpu_tiers.model.names import SHARING
-from cpu_tiers.model.providers import Provider, ProviderTrees
+from cpu_tiers.model.providers import Provider
 
 
 class Stock:
@@ -25,10 +25,6 @@ class Stock:
         self.inventory = inventory
         self.capacity = inventory.capacity
         self.free = self.capacity - used
-
-    def allows(self, amount: int) -> bool:
-        """Tell whether the smallest and the largest unit and the step size allow an amount."""
-        return not self.inventory.units.refusing(amount)
 
 
 class SimulatedProvider:
@@ -73,14 +69,6 @@ class SimulatedProvider:
                 "root_provider_uuid": self.root,
             }
         return self._summary
-
-
-def trees_of(states: Iterable[Provider]) -> dict[str, list[SimulatedProvider]]:
-    """Return the providers by the uuid of their root provider, each root first."""
-    return {
-        root: [SimulatedProvider(state, root) for state in tree]
-        for root, tree in ProviderTrees(states).trees().items()
-    }
 
 
 def are_in(aggregates: Collection[str], member_of: Iterable[Collection[str]]) -> bool:
@@ -152,15 +140,16 @@ class HostProviders:
     """The providers for a server on a host: the tree of the host, and sharing providers.
 
     :ivar root: the uuid of the root provider, which stands for the host.
+    :ivar own: the providers of the tree itself.
     :ivar stocks: the inventories of all providers.
     """
 
-    __slots__ = ("owners", "providers", "root", "shape", "stocks")
+    __slots__ = ("own", "owners", "providers", "root", "shape", "stocks")
 
     def __init__(
         self, own: Sequence[SimulatedProvider], shared: Iterable[SimulatedProvider]
     ) -> None:
-        self.root = own[0].uuid
+        self.root, self.own = own[0].uuid, own
         self.providers = (*own, *shared)
         self.stocks: tuple[Stock, ...] = tuple(
             stock for provider in self.providers for stock in provider.stocks.values()
@@ -182,10 +171,6 @@ class HostProviders:
             is_own = provider.root == self.root
             places.append(Place(parent, is_own, state.traits, state.aggregates, tuple(units)))
         return tuple(places)
-
-    def own(self) -> tuple[SimulatedProvider, ...]:
-        """Return the providers of the tree itself."""
-        return tuple(provider for provider in self.providers if provider.root == self.root)
 
     def request(self, solution: Solution, suffixes: Sequence[str]) -> AllocationRequest:
         """Return an allocation candidate as Placement returns it."""

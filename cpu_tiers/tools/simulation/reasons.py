@@ -244,7 +244,7 @@ def hosts_of(cloud: SimulatedCloud) -> Mapping[str, str]:
     return {
         host.root: host.providers[0].state.name
         for host in cloud.hosts
-        if any(name in p.stocks for p in host.own() for name in (VCPU, PCPU, MEMORY_MB))
+        if any(name in p.stocks for p in host.own for name in (VCPU, PCPU, MEMORY_MB))
     }
 
 

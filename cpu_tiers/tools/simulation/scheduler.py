@@ -12,7 +12,7 @@ from cpu_tiers.model.names import PCPU, VCPU
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 from cpu_tiers.tools.simulation.policies import HostStates, Policy, with_weights
-from cpu_tiers.tools.simulation.scores import Asked, CostScores, MeanScores, Scores
+from cpu_tiers.tools.simulation.scores import Asked, CostScores, Scores
 from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.fragmentation import best_first
 from cpu_tiers.weights.scoring import CostScoring
@@ -59,16 +59,14 @@ class _Candidates:
         self._room: dict[str, None] = {}
         self.scores: Scores | None = None
         if policy.scoring and policy.multiplier:
-            of_kind = CostScores if isinstance(policy.scoring, CostScoring) else MeanScores
+            of_kind = CostScores if isinstance(policy.scoring, CostScoring) else Scores
             asked = Asked(
-                groups=(demand.weighed or demand.queries[0]).groups,
+                weighed=demand.weighed or demand.queries[0],
                 traits=demand.queries[0].required_traits(),
                 candidates=self.of,
                 has_room=self._room.__contains__,
-                only_resources=policy.resources,
-                only_traits=policy.traits,
             )
-            self.scores = of_kind(cloud, asked, policy.scoring, history)
+            self.scores = of_kind(cloud, asked, policy, policy.scoring, history)
 
     def hosts(self) -> list[str]:
         """Return the hosts that have room now."""

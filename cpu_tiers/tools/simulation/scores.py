@@ -6,14 +6,14 @@ that have changed are read again. Pure.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from cpu_tiers.model.candidates import AllocationRequest
-from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
+from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.weights import Forest, Scoring, make_forest
 from cpu_tiers.weights.cost.amounts import HostTotals, Scale
 from cpu_tiers.weights.cost.gradient import History
@@ -24,73 +24,72 @@ from cpu_tiers.weights.forest import Summary
 class Asked:
     """The part of a request that decides about scores.
 
-    :param groups: the request groups as the weigher of nova-scheduler has them.
+    :param weighed: the query with the request groups as the weigher of nova-scheduler has them.
     :param traits: the traits that the server requires.
     :param candidates: returns the candidates of a host; none if the host has no room.
     :param has_room: tells whether a host has room, faster than by its candidates.
-    :param only_resources: the resource classes that count, as for
-        :func:`~cpu_tiers.weights.make_forest`.
-    :param only_traits: the traits that count.
     """
 
-    groups: tuple[RequestGroup, ...]
+    weighed: CandidateQuery
     traits: frozenset[str]
     candidates: Callable[[str], Sequence[AllocationRequest]]
     has_room: Callable[[str], bool]
-    only_resources: Collection[str] = ()
-    only_traits: Collection[str] = ()
-
-    def resources(self) -> dict[str, int]:
-        """Return the sum of each resource class over all groups."""
-        total: dict[str, int] = {}
-        for group in self.groups:
-            for name, amount in group.resources.items():
-                total[name] = total.get(name, 0) + amount
-        return total
 
 
-class Scores(ABC):
-    """The scores of hosts for servers of a flavor.
+class Scores:
+    """The scores of hosts for servers of a flavor, if a score depends on the host only.
 
     :param asked: what the servers request.
+    :param scoring: that of the policy.
     :param history: the earlier requests for servers of all flavors.
     """
 
     def __init__(
-        self, cloud: SimulatedCloud, asked: Asked, scoring: Scoring, history: History
+        self,
+        cloud: SimulatedCloud,
+        asked: Asked,
+        policy: Policy,
+        scoring: Scoring,
+        history: History,
     ) -> None:
         self._cloud = cloud
         self._asked = asked
+        self._policy = policy
         self._scoring = scoring
         self._history = history
         self._hosts: Collection[str] = ()
         self._forest: Forest | None = None
         self._moment = 0
 
-    @abstractmethod
     def update(self, changed: Collection[str]) -> None:
         """Note which hosts have changed; the first call has all hosts that ever have room."""
+        self._hosts = self._hosts or frozenset(changed)
 
-    @abstractmethod
     def of(self, hosts: Sequence[str]) -> list[float]:
         """Return the scores of all hosts that have room now, for a new request."""
+        forest = self._caught_up()
+        return (self._make_forest() if forest is None else forest).scores_of(hosts)
 
     def best(self, root: str) -> int:
         """Return the number of the candidate of a host that the new request claims."""
         return 0 if self._forest is None else self._forest.best(root)
 
-    def _make_forest(self, summaries: Mapping[str, Summary], scale: Scale | None = None) -> Forest:
-        return make_forest(
-            summaries,
-            self._asked.resources(),
+    def _make_forest(self, scale: Scale | None = None) -> Forest:
+        self._forest = make_forest(
+            self._summaries(),
+            self._asked.weighed.resources(),
             self._asked.traits,
             scoring=self._scoring,
-            only_resources=self._asked.only_resources,
-            only_traits=self._asked.only_traits,
-            groups=self._asked.groups,
+            only_resources=self._policy.resources,
+            only_traits=self._policy.traits,
+            groups=self._asked.weighed.groups,
             history=self._history,
             scale=scale,
         )
+        return self._forest
+
+    def _summaries(self) -> dict[str, Summary]:
+        return self._cloud.summaries(self._hosts)
 
     def _caught_up(self) -> Forest | None:
         """Return the forest after all claims and releases so far; ``None`` at first."""
@@ -103,28 +102,6 @@ class Scores(ABC):
         return self._forest
 
 
-class MeanScores(Scores):
-    """Scores that depend on the host only."""
-
-    def __init__(
-        self, cloud: SimulatedCloud, asked: Asked, scoring: Scoring, history: History
-    ) -> None:
-        super().__init__(cloud, asked, scoring, history)
-        self._scores: dict[str, float] = {}
-
-    def update(self, changed: Collection[str]) -> None:
-        """Work out the scores of the hosts that have changed."""
-        self._hosts = self._hosts or frozenset(changed)
-        forest = self._caught_up()
-        if forest is None:
-            forest = self._forest = self._make_forest(self._cloud.summaries(changed))
-        self._scores.update((root, forest.score(root)) for root in changed)
-
-    def of(self, hosts: Sequence[str]) -> list[float]:
-        """Return the scores of the hosts."""
-        return [self._scores[root] for root in hosts]
-
-
 class CostScores(Scores):
     """Scores that depend on all hosts that have room, and on earlier requests.
 
@@ -133,15 +110,20 @@ class CostScores(Scores):
     """
 
     def __init__(
-        self, cloud: SimulatedCloud, asked: Asked, scoring: Scoring, history: History
+        self,
+        cloud: SimulatedCloud,
+        asked: Asked,
+        policy: Policy,
+        scoring: Scoring,
+        history: History,
     ) -> None:
-        super().__init__(cloud, asked, scoring, history)
+        super().__init__(cloud, asked, policy, scoring, history)
         self._answer = AnsweredTrees(cloud)
         self._changed: set[str] = set()
 
     def update(self, changed: Collection[str]) -> None:
         """Note which hosts have changed."""
-        self._hosts = self._hosts or frozenset(changed)
+        super().update(changed)
         self._changed.update(changed)
         for root in changed:
             self._answer.update(root, self._trees_of(root))
@@ -154,10 +136,10 @@ class CostScores(Scores):
 
     def of(self, hosts: Sequence[str]) -> list[float]:
         """Return the scores of all hosts that have room, and count the request."""
-        scale = self._answer.totals.scale(self._asked.only_resources)
+        scale = self._answer.totals.scale(self._policy.resources)
         forest = self._caught_up()
         if forest is None:
-            forest = self._forest = self._make_forest(self._summaries(), scale)
+            forest = self._make_forest(scale)
         elif forest.renew(scale, self._summaries):
             self._changed.update(hosts)
         if self._scoring.counts_typical:
@@ -166,9 +148,6 @@ class CostScores(Scores):
                 forest.offer(root, [request.allocations for request in candidates])
         self._changed.clear()
         return forest.scores_of(hosts)
-
-    def _summaries(self) -> dict[str, Summary]:
-        return self._cloud.summaries(self._hosts)
 
 
 class AnsweredTrees:
