@@ -171,7 +171,7 @@ class RemainingAmounts:
     def is_idle(self, root: str) -> bool:
         """Tell whether nothing of a host is in use."""
         alike, number = self._places[root]
-        return _row(alike.free, number) == _row(alike.capacity, number)
+        return alike.is_idle(number)
 
     def claim(self, root: str, resources: Mapping[str, int]) -> None:
         """Subtract amounts from the free amounts of a host."""
@@ -195,7 +195,7 @@ class _AlikeRemaining:
         self.names = tuple(
             name for name in hosts.free if not only_resources or name in only_resources
         )
-        self.free = self._sums(hosts.free)
+        self.free = [list(hosts.free[name]) for name in self.names]
         self.factors: Sequence[float] = ()
         self._hosts = hosts
         self._requested = [requested.get(name, 0) for name in self.names]
@@ -204,14 +204,11 @@ class _AlikeRemaining:
             for column, asked in zip(self.free, self._requested, strict=True)
         ]
 
-    def _sums(self, columns: Mapping[str, Sequence[Sequence[int]]]) -> list[list[int]]:
-        """Add the amounts of the providers of each host, for the classes that count."""
-        return [list(map(sum, zip(*columns[name], strict=True))) for name in self.names]
-
-    @cached_property
-    def capacity(self) -> list[list[int]]:
-        """The capacity of each of the classes."""
-        return self._sums(self._hosts.capacity)
+    def is_idle(self, number: int) -> bool:
+        return all(
+            free[number] == self._hosts.capacity[name][number]
+            for name, free in zip(self.names, self.free, strict=True)
+        )
 
     def cost(self, number: int) -> float:
         """Return what the server leaves on a host, weighted."""
@@ -219,14 +216,12 @@ class _AlikeRemaining:
         return sum([factor * amount for factor, amount in zip(self.factors, left, strict=True)])
 
     def costs(self) -> list[float]:
-        """Return what the server leaves on each host, weighted."""
         costs = [0.0] * len(self.roots)
         for factor, column in zip(self.factors, self._left, strict=True):
             costs = [cost + factor * left for cost, left in zip(costs, column, strict=True)]
         return costs
 
     def claim(self, number: int, resources: Mapping[str, int]) -> None:
-        """Subtract amounts from the free amounts of a host."""
         columns = zip(self.names, self._requested, self.free, self._left, strict=True)
         for name, asked, free, left in columns:
             if name in resources:

@@ -139,21 +139,22 @@ class AlikeHosts:
         self.hosts: dict[str, HostAmounts] = {}
 
     @cached_property
-    def capacity(self) -> Mapping[str, list[Sequence[int]]]:
-        """The capacity by resource class: for each provider, the amounts of all hosts."""
-        return self._columns(host.capacity for host in self.hosts.values())
+    def capacity(self) -> Mapping[str, list[int]]:
+        """The capacity of each host, by resource class."""
+        return self._sums(host.capacity for host in self.hosts.values())
 
     @cached_property
-    def free(self) -> Mapping[str, list[Sequence[int]]]:
-        """The free amounts by resource class: for each provider, the amounts of all hosts."""
-        return self._columns(host.free for host in self.hosts.values())
+    def free(self) -> Mapping[str, list[int]]:
+        """The free amount of each host, by resource class."""
+        return self._sums(host.free for host in self.hosts.values())
 
-    def _columns(self, rows: Iterable[Sequence[int]]) -> dict[str, list[Sequence[int]]]:
+    def _sums(self, rows: Iterable[Sequence[int]]) -> dict[str, list[int]]:
+        """Add the amounts of the providers of each host; a column has the amounts of all hosts."""
         names = [item for item in self.build if isinstance(item, str)]
         columns: dict[str, list[Sequence[int]]] = {}
         for name, column in zip(names, zip(*rows, strict=True), strict=True):
             columns.setdefault(name, []).append(column)
-        return columns
+        return {name: list(map(sum, zip(*of, strict=True))) for name, of in columns.items()}
 
 
 class AnsweredAmounts:
@@ -182,9 +183,9 @@ class AnsweredAmounts:
         totals = HostTotals()
         totals.hosts = len(self._hosts)
         for alike in self.alike:
-            for name, columns in alike.capacity.items():
-                capacity, free = sum(map(sum, columns)), sum(map(sum, alike.free[name]))
-                totals.add_amounts(name, capacity, capacity - free)
+            for name, column in alike.capacity.items():
+                capacity = sum(column)
+                totals.add_amounts(name, capacity, capacity - sum(alike.free[name]))
         return totals
 
 

@@ -114,139 +114,6 @@ class History:
         self.room = UsableRoom(usable, traits, typical(shares, scale), wanted)
 
 
-class GradientStates:
-    """The states of the providers of a request's hosts, as numbers.
-
-    :param summaries: ``provider_summaries`` of Placement's answer.
-    :param amounts: the amounts of the same answer.
-    :ivar kinds: of each host, the traits that request groups ask for; empty if no request does.
-    """
-
-    def __init__(
-        self, summaries: Mapping[str, Summary], amounts: AnsweredAmounts, room: UsableRoom
-    ) -> None:
-        self.kinds: dict[str, frozenset[str]] = {}
-        self._usable = room.usable
-        self._positions: dict[str, Mapping[str, int]] = {}
-        self._hosts: dict[str, Host] = {}
-        self._amounts: list[list[Mapping[str, int]]] = []
-        self._claims = self._usable.claims(self._amounts)
-        deciding, traits = room.traits, list[frozenset[str]]()
-        for alike in amounts.alike:
-            known = self._usable.hosts(alike.build)
-            for root, host in alike.hosts.items():
-                if deciding:
-                    of_providers = [summaries[uuid]["traits"] for uuid in host.positions]
-                    traits = list(map(deciding.intersection, of_providers))
-                    if room.wanted:
-                        self.kinds[root] = room.wanted & frozenset[str]().union(*traits)
-                key: HostKey = (*traits, *host.free)
-                state = known.get(key)
-                if state is None:
-                    state = known[key] = self._number(alike.build, host.free, traits)
-                self._hosts[root], self._positions[root] = state, host.positions
-
-    def _number(self, build: Build, free: Iterable[int], traits: Sequence[frozenset[str]]) -> Host:
-        """Return the state of a host that is seen for the first time."""
-        items, amounts, numbers = iter(build), iter(free), list[int]()
-        for size in items:
-            names = tuple(islice(items, int(size)))
-            of = traits[len(numbers)] if traits else frozenset[str]()
-            state = (*names, *islice(amounts, len(names)))
-            numbers.append(self._usable.number(of, state))
-        return tuple(numbers)
-
-    def state(self, root: str) -> Host:
-        """Return the state of a host."""
-        return self._hosts[root]
-
-    def offer(self, root: str, candidates: Sequence[Allocations]) -> Offer:
-        """Return the candidates of a host as an offer."""
-        amounts = [[*allocations.values()] for allocations in candidates]
-        if amounts != self._amounts:  # mostly those of the host before
-            self._amounts, self._claims = amounts, self._usable.claims(amounts)
-        uuids = chain.from_iterable(candidates)
-        return self._claims, tuple(map(self._positions[root].get, uuids))
-
-    def claim(self, root: str, allocations: Allocations) -> None:
-        """Change the state of a host."""
-        offer = self.offer(root, [allocations])
-        (self._hosts[root],) = self._usable.outcomes(self._hosts[root], offer)
-
-
-class Gradient:
-    """The losses of the hosts of a request, under the scoring ``fragmentation``.
-
-    :param summaries: ``provider_summaries`` of Placement's answer.
-    :param amounts: the amounts of the same answer.
-    :param groups: the request groups of the server.
-    :ivar kinds: the kinds of the hosts.
-    """
-
-    def __init__(
-        self,
-        summaries: Mapping[str, Summary],
-        amounts: AnsweredAmounts,
-        groups: Iterable[RequestGroup],
-        scale: Scale,
-        history: History,
-    ) -> None:
-        self._shape = ServerShape.from_groups(groups)
-        self._history = history
-        self._room = history.note(self._shape, scale)
-        self._states = GradientStates(summaries, amounts, self._room)
-        self.kinds = HostKinds(self._states.kinds)
-        self._offers: dict[str, Offer] = {}
-        self._losses: dict[str, Sequence[float]] = {}
-        self._least: dict[str, float] = {}
-
-    def renew(self, scale: Scale, summaries: Callable[[], Mapping[str, Summary]]) -> bool:
-        """Begin another request for an equal server.
-
-        :param summaries: returns the summaries of all hosts as they are now.
-        :returns: whether the candidates of all hosts have to be offered again.
-        """
-        before, self._room = self._room, self._history.note(self._shape, scale)
-        if self._room is not before:
-            self._least.clear()
-        if self._room.usable is before.usable:
-            return False
-        answered = summaries()
-        self._states = GradientStates(answered, AnsweredAmounts(answered), self._room)
-        self.kinds = HostKinds(self._states.kinds)
-        self._offers.clear()
-        return True
-
-    def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
-        """Note the candidates of a host."""
-        self._offers[root] = self._states.offer(root, candidates)
-        self._least.pop(root, None)
-
-    def losses(self, roots: Iterable[str]) -> list[float]:
-        """Return the loss of the best candidate of each host; 0 if no candidates were offered."""
-        known, work_out = self._least, self._work_out
-        return [known[root] if root in known else work_out(root) for root in roots]
-
-    def best(self, root: str) -> int:
-        """Return the number of the best candidate that was offered; of equal ones the first."""
-        (least,) = self.losses([root])
-        return self._losses[root].index(least)
-
-    def claim(self, root: str, allocations: Allocations) -> None:
-        """Subtract the allocations of a server; afterwards the host needs new candidates."""
-        self._states.claim(root, allocations)
-        self._offers.pop(root, None)
-        self._least.pop(root, None)
-
-    def _work_out(self, root: str) -> float:
-        """Work out the losses of a host's candidates, and return the least."""
-        offer = self._offers.get(root)
-        losses = self._room.losses(self._states.state(root), offer) if offer else ()
-        self._losses[root] = losses
-        least = self._least[root] = min(losses, default=0.0)
-        return least
-
-
 class HostKinds:
     """The kinds of the hosts of a request.
 
@@ -274,3 +141,118 @@ class HostKinds:
     @cached_property
     def _among_all(self) -> Mapping[str, float]:
         return dict(zip(self._kinds, self.rarities(self._kinds), strict=False))
+
+
+class Gradient:
+    """The losses of the hosts of a request, under the scoring ``fragmentation``.
+
+    :param summaries: ``provider_summaries`` of Placement's answer.
+    :param amounts: the amounts of the same answer.
+    :param groups: the request groups of the server.
+    :ivar kinds: the kinds of the hosts.
+    """
+
+    kinds: HostKinds
+
+    def __init__(
+        self,
+        summaries: Mapping[str, Summary],
+        amounts: AnsweredAmounts,
+        groups: Iterable[RequestGroup],
+        scale: Scale,
+        history: History,
+    ) -> None:
+        self._shape = ServerShape.from_groups(groups)
+        self._history = history
+        self._room = history.note(self._shape, scale)
+        # By the root provider of the host; the states of its providers are numbers.
+        self._positions: dict[str, Mapping[str, int]] = {}
+        self._hosts: dict[str, Host] = {}
+        self._offers: dict[str, Offer] = {}
+        self._losses: dict[str, Sequence[float]] = {}
+        self._least: dict[str, float] = {}
+        self._read(summaries, amounts)
+
+    def _read(self, summaries: Mapping[str, Summary], amounts: AnsweredAmounts) -> None:
+        """Read the states and the kinds of all hosts."""
+        room, kinds = self._room, dict[str, frozenset[str]]()
+        traits = list[frozenset[str]]()
+        for alike in amounts.alike:
+            known = room.usable.hosts(alike.build)
+            for root, host in alike.hosts.items():
+                if room.traits:
+                    of_providers = [summaries[uuid]["traits"] for uuid in host.positions]
+                    traits = list(map(room.traits.intersection, of_providers))
+                    if room.wanted:
+                        kinds[root] = room.wanted & frozenset[str]().union(*traits)
+                key: HostKey = (*traits, *host.free)
+                state = known.get(key)
+                if state is None:
+                    state = known[key] = self._number(alike.build, host.free, traits)
+                self._hosts[root], self._positions[root] = state, host.positions
+        self.kinds = HostKinds(kinds)
+        self._amounts: list[list[Mapping[str, int]]] = []
+        self._claims = room.usable.claims(self._amounts)
+
+    def _number(self, build: Build, free: Iterable[int], traits: Sequence[frozenset[str]]) -> Host:
+        """Return the state of a host that is seen for the first time."""
+        items, amounts, numbers = iter(build), iter(free), list[int]()
+        for size in items:
+            names = tuple(islice(items, int(size)))
+            of = traits[len(numbers)] if traits else frozenset[str]()
+            state = (*names, *islice(amounts, len(names)))
+            numbers.append(self._room.usable.number(of, state))
+        return tuple(numbers)
+
+    def renew(self, scale: Scale, summaries: Callable[[], Mapping[str, Summary]]) -> bool:
+        """Begin another request for an equal server.
+
+        :param summaries: returns the summaries of all hosts as they are now.
+        :returns: whether the candidates of all hosts have to be offered again.
+        """
+        before, self._room = self._room, self._history.note(self._shape, scale)
+        if self._room is not before:
+            self._least.clear()
+        if self._room.usable is before.usable:
+            return False
+        answered = summaries()
+        self._read(answered, AnsweredAmounts(answered))
+        self._offers.clear()
+        return True
+
+    def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
+        """Note the candidates of a host."""
+        self._offers[root] = self._offer(root, candidates)
+        self._least.pop(root, None)
+
+    def _offer(self, root: str, candidates: Sequence[Allocations]) -> Offer:
+        amounts = [[*allocations.values()] for allocations in candidates]
+        if amounts != self._amounts:  # mostly those of the host before
+            self._amounts, self._claims = amounts, self._room.usable.claims(amounts)
+        uuids = chain.from_iterable(candidates)
+        return self._claims, tuple(map(self._positions[root].get, uuids))
+
+    def losses(self, roots: Iterable[str]) -> list[float]:
+        """Return the loss of the best candidate of each host; 0 if no candidates were offered."""
+        known, work_out = self._least, self._work_out
+        return [known[root] if root in known else work_out(root) for root in roots]
+
+    def best(self, root: str) -> int:
+        """Return the number of the best candidate that was offered; of equal ones the first."""
+        (least,) = self.losses([root])
+        return self._losses[root].index(least)
+
+    def claim(self, root: str, allocations: Allocations) -> None:
+        """Subtract the allocations of a server; afterwards the host needs new candidates."""
+        offer = self._offer(root, [allocations])
+        (self._hosts[root],) = self._room.usable.outcomes(self._hosts[root], offer)
+        self._offers.pop(root, None)
+        self._least.pop(root, None)
+
+    def _work_out(self, root: str) -> float:
+        """Work out the losses of a host's candidates, and return the least."""
+        offer = self._offers.get(root)
+        losses = self._room.losses(self._hosts[root], offer) if offer else ()
+        self._losses[root] = losses
+        least = self._least[root] = min(losses, default=0.0)
+        return least

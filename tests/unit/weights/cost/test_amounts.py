@@ -20,13 +20,9 @@ def test_hosts_with_equal_providers_are_summed_together() -> None:
     with_nodes, flat = amounts.alike
     assert with_nodes.build == (1, "DISK_GB", 2, "VCPU", "PCPU", 2, "VCPU", "PCPU")
     assert list(with_nodes.hosts) == ["a", "b"]
-    # For each provider that has the class: the amounts of a and b.
-    assert with_nodes.free == {
-        "DISK_GB": [(97, 95)],
-        "VCPU": [(5, 3), (4, 2)],
-        "PCPU": [(2, 2), (1, 1)],
-    }
-    assert flat.free == {"VCPU": [(-2,)]}  # more is used than the capacity
+    # Of a and b: 100 - 3 and 100 - 5; 5 + 4 and 3 + 2; 2 + 1 and 2 + 1.
+    assert with_nodes.free == {"DISK_GB": [97, 95], "VCPU": [9, 5], "PCPU": [3, 3]}
+    assert flat.free == {"VCPU": [-2]}  # more is used than the capacity
     assert list(amounts.roots()) == ["a", "b", "c"]
 
 
