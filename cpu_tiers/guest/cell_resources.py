@@ -1,9 +1,6 @@
 """Choose CPUs and memory pages of a host cell for a guest cell, by the rules of Nova.
 
-``docs/reference/pinning.rst`` has the rules of each thread policy and of memory. A core is *whole*
-while all its CPUs are dedicated and free. The best choice breaks the fewest whole cores; among
-equal choices the lowest CPUs win. Isolated emulator threads get any remaining CPU, except with
-``isolate``.
+``docs/reference/pinning.rst`` has the rules of each thread policy and of memory.
 """
 
 from __future__ import annotations

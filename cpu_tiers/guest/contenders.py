@@ -52,10 +52,7 @@ class Slice:
     whole_shares: bool = False
 
     def __post_init__(self) -> None:
-        """Check the weight.
-
-        :raises InvalidInput: the weight is below 1.
-        """
+        """Check the weight."""
         _check_weight(self.weight)
 
     @classmethod
@@ -144,15 +141,11 @@ Divide = Callable[[Cgroups], Mapping[str, Fraction]]
 def beside_emulators(host: Cgroups, overhead: Fraction, divide: Divide) -> dict[str, Fraction]:
     """Return what each contender gets while QEMU uses its overhead, by the path of the contender.
 
-    QEMU needs CPU time for emulator threads, I/O threads and vhost threads. They are in the cgroup
-    of the guest, and compete with its vCPUs as one more vCPU: libvirt gives the cgroup of the
-    emulator the default weight, as each vCPU. The overhead is the CPU time of these threads,
-    divided by the CPU time of the vCPUs.
-
-    The own threads of other guests count as threads that want to run at any time. The own threads
-    of the same guest run for a part of the time only. The result has no :data:`EMULATOR`.
+    The own threads of QEMU compete as one more vCPU of the guest; the formula is in
+    ``docs/reference/entitlement.rst``. The result has no :data:`EMULATOR`.
 
     :param host: a guest is a slice of its vCPUs, and of a contender :data:`EMULATOR`.
+    :param overhead: the CPU time of the own threads, divided by the CPU time of the vCPUs.
     :param divide: returns the floors or the fair shares.
     """
     awake, asleep = divide(host), divide(_with_emulators_asleep(host))
@@ -174,12 +167,7 @@ def _part_awake(
     asleep: Mapping[str, Fraction],
     overhead: Fraction,
 ) -> Fraction:
-    """Return the part of the time in which the own threads of a guest want to run.
-
-    The threads want to run until they have had the overhead. While they sleep, the vCPUs get
-    ``most``. Otherwise the vCPUs get ``least``, and QEMU gets ``own``. In the part *r* of the
-    time, QEMU gets r x own, and this is overhead x (most - r x (most - least)).
-    """
+    """Return the part of the time in which the own threads of a guest want to run."""
     own = awake.get(f"{guest}/{EMULATOR}")
     if own is None:  # a service, which has no QEMU
         return Fraction(1)

@@ -1,10 +1,8 @@
 """Store a guest topology as plain values, also in the form that older computes read.
 
-Form 1 has the dedicated vCPUs of a cell in ``cpuset`` and has no ``pcpuset``, as Nova's
-InstanceNUMACell had before version 1.5. Form 2 has shared vCPUs in ``cpuset`` and dedicated vCPUs
-in ``pcpuset``. Both forms can be read, and both can be written while only some computes
-are upgraded. For driver developers (docs/reference/library.rst). Spec:
-use-pcpu-vcpu-in-one-instance, "Data model impact" and "Upgrade impact". Pure.
+Both forms (decision D20) can be read, and both can be written while only some computes are
+upgraded. For driver developers (docs/reference/library.rst). Spec: use-pcpu-vcpu-in-one-instance,
+"Data model impact" and "Upgrade impact". Pure.
 """
 
 from collections.abc import Mapping
@@ -16,7 +14,7 @@ from cpu_tiers.model.flavor import CpuPolicy, EmulatorThreadsPolicy, ThreadPolic
 from cpu_tiers.model.guest import GuestCell, GuestTopology
 
 DEDICATED_IN_CPUSET = 1
-"""The form that computes older than Victoria read."""
+"""The form that computes older than Victoria read, without ``pcpuset``."""
 
 CURRENT = 2
 """The form that tells shared vCPUs from dedicated vCPUs."""
@@ -75,8 +73,6 @@ def to_stored(topology: GuestTopology, form: int = CURRENT) -> dict[str, Any]:
 
 def from_stored(stored: Mapping[str, Any]) -> GuestTopology:
     """Return the topology of a guest from the values of either form.
-
-    Dedicated vCPUs in ``cpuset`` of form 1 become dedicated vCPUs of the topology.
 
     :raises InvalidInput: the values are invalid. The error lists every fault.
     """

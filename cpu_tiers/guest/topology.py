@@ -46,10 +46,6 @@ def dedicated_cpus(topology: GuestTopology | None) -> str:
 
 
 def host_cpu_overhead(topology: GuestTopology | None) -> int:
-    """Return how many host CPUs a guest needs in addition to its vCPUs.
-
-    This is ``estimate_instance_overhead`` of the spec: 1 for isolated emulator threads,
-    otherwise 0.
-    """
+    """Return how many host CPUs a guest needs beside its vCPUs, for emulator threads."""
     isolated = topology is not None and topology.emulator_threads_policy == "isolate"
     return int(isolated)

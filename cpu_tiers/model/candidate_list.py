@@ -71,7 +71,6 @@ class _Row(DocumentPlace):
         return bool(missing)
 
     def number(self, row: Mapping[str, Any]) -> int:
-        """Return the number of the candidate."""
         if type(row[NUMBER]) is int:  # isinstance(True, int) is true
             return int(row[NUMBER])
         (self / NUMBER).wrong(row[NUMBER], "give the number of the candidate")
@@ -90,7 +89,6 @@ class _Row(DocumentPlace):
         return [match.groups() for _, match in matches if match]
 
     def summary(self, row: Mapping[str, Any], provider: str) -> Mapping[str, Any]:
-        """Return the summary of the provider, in the form of Placement."""
         return {
             "resources": {
                 name: {"used": int(used), "capacity": int(capacity)}

@@ -87,10 +87,10 @@ class CandidatesAnswer:
             allocation_requests=tuple(map(_request, requests)), provider_summaries=summaries
         )
 
-    def joined(self, other: "CandidatesAnswer", limit: int | None = None) -> "CandidatesAnswer":
-        """Return the candidates of this answer and of another answer, up to ``limit``."""
+    def joined(self, other: "CandidatesAnswer") -> "CandidatesAnswer":
+        """Return the candidates of this answer and of another answer."""
         return CandidatesAnswer(
-            allocation_requests=(*self.allocation_requests, *other.allocation_requests)[:limit],
+            allocation_requests=(*self.allocation_requests, *other.allocation_requests),
             provider_summaries={**self.provider_summaries, **other.provider_summaries},
         )
 
@@ -105,13 +105,6 @@ class CandidatesAnswer:
             allocation_requests=tuple(map(_request, allocation_requests)),
             provider_summaries=provider_summaries,
         )
-
-    def on_host(self, root: str) -> tuple[AllocationRequest, ...]:
-        """Return the candidates of a host, for example of the host that the user demands.
-
-        :param root: the uuid of the host's root provider.
-        """
-        return tuple(self.by_host().get(root, ()))
 
     def by_host(self) -> dict[str, list[AllocationRequest]]:
         """Return the candidates by the root provider of their host.

@@ -1,15 +1,11 @@
 """The names of resource classes, traits and devices in Placement (decision D1).
 
-VCPU_SHARES has this name if the installed os-resource-classes contains the name, and else
-becomes ``CUSTOM_VCPU_SHARES``. A host that has the other of the two names keeps it until its
-reshape, so whatever is read from Placement is read under either name. The traits of the specs that
-no os-traits contained are ``CUSTOM_…`` in every request; a host also reports the standard name of
-a trait once the installed os-traits contains it. cpu-tiers creates custom names in Placement
-before their first use. Every other module takes the names of resource classes and traits from
-this module.
-
-os-traits is imported at its first use: importing os-traits takes longer than
-importing all translators.
+VCPU_SHARES is ``CUSTOM_VCPU_SHARES`` unless the installed os-resource-classes contains the name. A
+host keeps the other name until its reshape, so whatever is read from Placement is read under
+either name. The traits of the specs are ``CUSTOM_…`` in every request; a host also reports the
+standard name of a trait once the installed os-traits contains it. Every other module takes the
+names of resource classes and traits from this module. os-traits is imported at its first use: its
+import takes longer than that of all translators.
 """
 
 import functools

@@ -230,7 +230,6 @@ class _MeanForest(Forest):
         return frozenset(name for name in names if not name.startswith(OF_TREE))
 
     def score(self, root: str) -> float:
-        """Return the score of a host."""
         if root not in self._scores:
             free = self._free[root]
             parts = self._scoring.resource_parts(self._server.resources, free)
@@ -243,7 +242,6 @@ class _MeanForest(Forest):
         return sum(parts) / len(parts) if parts else 0.0
 
     def explain(self, root: str) -> HostScore:
-        """Return the score of a host, with the parts of the score."""
         free, traits = self._free[root], self._traits[root]
         parts = self._scoring.resource_parts(self._server.resources, free)
         names = sorted(self._considered(traits.lists))
@@ -258,7 +256,6 @@ class _MeanForest(Forest):
     def claim(
         self, root: str, resources: Mapping[str, int], allocations: Allocations = NO_ALLOCATIONS
     ) -> None:
-        """Subtract the resources of a server from the free amounts of a host."""
         free = self._free[root]
         for name in free.keys() & resources.keys():
             free[name] -= resources[name]

@@ -18,15 +18,7 @@ _CPUS = (VCPU, PCPU)
 
 
 def best_first(answer: CandidatesAnswer, *, pack: bool = False) -> CandidatesAnswer:
-    """Return the usable candidates, the best candidate of each host first.
-
-    A rule decides only if all rules before it are equal:
-
-    1. the fewest fragmented NUMA nodes; a fragmented node has both used and free CPUs;
-    2. the most free CPUs on the NUMA nodes of the candidate; with ``pack``, the fewest;
-    3. the largest memory pages, which Nova takes for guests that leave the page size to
-       the host: a live migration needs pages of the same size on both hosts;
-    4. the order of the answer.
+    """Return the usable candidates, the best candidate of each host first (:func:`cost_of`).
 
     Hosts keep their order, and so do candidates without NUMA nodes.
 
@@ -41,14 +33,19 @@ def best_first(answer: CandidatesAnswer, *, pack: bool = False) -> CandidatesAns
         host = provider and answer.provider_summaries[provider]["root_provider_uuid"]
         key = cost_of(request, answer.provider_summaries, pack=pack)
         keyed.append(((host_numbers.setdefault(host, len(host_numbers)), *key), request))
-    keyed.sort(key=lambda pair: pair[0])  # stable: rule 4
+    keyed.sort(key=lambda pair: pair[0])  # stable: equals keep the order of the answer
     return replace(usable, allocation_requests=tuple(request for _, request in keyed))
 
 
 def cost_of(
     request: AllocationRequest, summaries: Mapping[str, Mapping[str, Any]], *, pack: bool
 ) -> tuple[int, int, int]:
-    """Return the numbers of rules 1 to 3 for a candidate; smaller numbers are better.
+    """Return the numbers by which candidates of a host are compared, the first number first.
+
+    They are fragmented NUMA nodes, which have both used and free CPUs; CPUs that are free on the
+    nodes of the candidate, or not with ``pack``; and the sizes of its memory pages: Nova takes the
+    largest for guests that leave the size to the host, and a live migration needs the same size
+    on both hosts. Smaller numbers are better.
 
     :param summaries: the provider summaries of the candidate's answer.
     :param pack: as in :func:`best_first`.

@@ -75,22 +75,14 @@ class Boring(MeanScoring):
     )
 
     def resource_parts(self, requested: Mapping[str, int], free: Mapping[str, int]) -> list[float]:
-        """Return ``1 - asked / left`` for each class, or 0 for a class that is not requested.
-
-        The part is also 0 if too little or nothing is left.
-        """
+        """Return ``1 - asked / left``, or 0 if nothing is asked or too little is left."""
         return [
             1.0 - asked / left if 0 < (asked := requested.get(name, 0)) <= left else 0.0
             for name, left in free.items()
         ]
 
     def trait_score(self, requested: int, matched: int, available: int) -> float:
-        """Return ``m / (m + extra)``, where ``extra`` is the number of traits not requested.
-
-        ``m`` is ``matched``, but at least 1: every additional trait lowers the score,
-        even if no trait is requested. A host that has none of the requested traits gets
-        0.
-        """
+        """Return ``m / (m + extra)``, so that every trait beyond the requested lowers it."""
         if requested and not matched:
             return 0.0
         m = max(1, matched)
@@ -214,11 +206,7 @@ def weighted_mean(parts: Mapping[str, float], weights: Mapping[str, float]) -> f
 
 
 class CostScoring(Scoring):
-    """A score that falls with the cost of a host; the scale of the cost is the request.
-
-    Traits do not count. The cost is worked out by :mod:`cpu_tiers.weights.cost.amounts` and
-    :mod:`cpu_tiers.weights.cost.gradient`.
-    """
+    """A score that falls with the cost of a host (:mod:`cpu_tiers.weights.cost`)."""
 
     @staticmethod
     def score(requested: float, cost: float) -> float:

@@ -85,7 +85,6 @@ def compare(results: Results, measure: str | None = None) -> Comparison:
 
 
 def _part(outcome: Outcome, measure: str) -> float:
-    """Return the refused part of the requests."""
     if measure == CORE_HOURS:
         return outcome.refused_core_hours or 0.0
     refused = sum(outcome.refused.values())

@@ -275,7 +275,6 @@ def never_served(
 
 
 def _common(where: str, name: str, asked: int, reasons: Mapping[str, HostReason]) -> Fault:
-    """Return the fault of a constraint that no host meets."""
     where = f"{where}, {name}"
     if not asked:
         is_trait = " " not in name and "=" not in name

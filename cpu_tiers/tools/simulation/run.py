@@ -154,7 +154,6 @@ class _Stream:
         return True
 
     def moment(self, number: int, time: float) -> Moment:
-        """Return the servers so far."""
         taken, refused = self.taken.total(), self.refused.total()
         return Moment(number, time, taken, refused, len(self.running), self.empty.count)
 
@@ -184,7 +183,6 @@ class _EmptyHosts:
 
     @property
     def count(self) -> int:
-        """Return the number of empty hosts now."""
         return len(self._empty)
 
     @property
@@ -220,7 +218,6 @@ class _CoreHours:
         return self._refused / self._requested
 
     def add(self, arrival: Arrival, cpus: int, *, is_refused: bool) -> None:
-        """Add a request for a number of CPUs."""
         time = self._end - arrival.time
         if arrival.lifetime is not None:
             time = min(time, arrival.lifetime)

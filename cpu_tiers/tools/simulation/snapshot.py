@@ -142,7 +142,6 @@ class _Place(DocumentPlace):
         return ""
 
     def texts(self, body: Mapping[str, Any], key: str) -> frozenset[str]:
-        """Return the texts of a list."""
         values = self.get(body, key, list)
         return frozenset((self / key).of(value, str) for value in values)
 

@@ -211,7 +211,6 @@ class _AlikeRemaining:
         )
 
     def cost(self, number: int) -> float:
-        """Return what the server leaves on a host, weighted."""
         left = _row(self._left, number)
         return sum([factor * amount for factor, amount in zip(self.factors, left, strict=True)])
 

@@ -88,7 +88,7 @@ def uuid(client: PlacementClient, name: str) -> str:
 
 def on(client: PlacementClient, host: str, *ports: Port) -> AllocationRequest:
     """The first way to place a server on a host."""
-    return ask(client, *ports).on_host(uuid(client, host))[0]
+    return ask(client, *ports).by_host()[uuid(client, host)][0]
 
 
 def boot(client: PlacementClient, server: str, host: str, *ports: Port) -> dict[str, PortBinding]:

@@ -148,7 +148,7 @@ class Cloud:
         server, new = self.live(), self.new_port()
         if server is None:
             return False
-        ways = ask(self.client, new).on_host(server.host)
+        ways = ask(self.client, new).by_host().get(server.host, [])
         if not ways:
             return False
         (binding,) = bind([new], self.random.choice(ways)).values()

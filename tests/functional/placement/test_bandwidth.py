@@ -114,7 +114,7 @@ def test_bandwidth_and_packets_of_a_single_port(cloud: PlacementClient) -> None:
 
 def test_beside_the_flavors_own_groups_and_classes(cloud: PlacementClient) -> None:
     it = flavor(**{f"resources_X:{EGRESS}": "100", "trait_X:CUSTOM_PHYSNET_PHYSNET1": "required"})
-    (here,) = ask(cloud, port("p1", 300), it=it).on_host(uuid(cloud, "c1"))
+    (here,) = ask(cloud, port("p1", 300), it=it).by_host()[uuid(cloud, "c1")]
     assert here.mappings["_X"] == (uuid(cloud, ENS_5),)
     assert bind([port("p1", 300)], here)["p1"].allocation == uuid(cloud, BR_0)
     assert here.allocations[uuid(cloud, ENS_5)] == {EGRESS: 100}
@@ -172,7 +172,7 @@ ANY = Port(
 def test_a_network_over_several_physical_networks(cloud: PlacementClient) -> None:
     serving = {
         bind([ANY], chosen)["p1"].allocation
-        for chosen in ask(cloud, ANY).on_host(uuid(cloud, "c1"))
+        for chosen in ask(cloud, ANY).by_host()[uuid(cloud, "c1")]
     }
     assert serving == {uuid(cloud, BR_0), uuid(cloud, ENS_5)}
 
@@ -269,8 +269,8 @@ def test_an_evacuation_holds_both_hosts_until_the_first_is_back(cloud: Placement
 def test_a_query_for_a_forced_host(cloud: PlacementClient) -> None:
     boot(cloud, OTHER, "c2", port("p9", 2500))
     answer = ask(cloud, port("p1", 1000))
-    assert len(answer.on_host(uuid(cloud, "c1"))) == 1
-    assert answer.on_host(uuid(cloud, "c2")) == ()  # 500 are left
+    assert len(answer.by_host()[uuid(cloud, "c1")]) == 1
+    assert uuid(cloud, "c2") not in answer.by_host()  # 500 are left
 
 
 def test_a_shelved_server_holds_nothing_and_is_placed_anew(cloud: PlacementClient) -> None:

@@ -267,8 +267,6 @@ def test_the_host_of_a_candidate() -> None:
         allocation_requests=(on_host, on_pool, shared, only_disk), provider_summaries=summaries
     )
     assert answer.by_host() == {"host": [on_host, on_pool], "a sharer": [shared]}
-    assert answer.on_host("host") == (on_host, on_pool)
-    assert answer.on_host("pool") == ()
 
 
 def test_a_class_that_the_summary_lacks_decides_nothing() -> None:
