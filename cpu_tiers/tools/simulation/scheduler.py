@@ -61,12 +61,14 @@ class _Candidates:
         if policy.scoring and policy.multiplier:
             of_kind = CostScores if isinstance(policy.scoring, CostScoring) else Scores
             asked = Asked(
+                policy=policy,
+                scoring=policy.scoring,
                 weighed=demand.weighed or demand.queries[0],
                 traits=demand.queries[0].required_traits(),
                 candidates=self.of,
                 has_room=self._room.__contains__,
             )
-            self.scores = of_kind(cloud, asked, policy, policy.scoring, history)
+            self.scores = of_kind(cloud, asked, history)
 
     def hosts(self) -> list[str]:
         """Return the hosts that have room now."""

@@ -24,12 +24,16 @@ from cpu_tiers.weights.forest import Summary
 class Asked:
     """The part of a request that decides about scores.
 
+    :param policy: with the resource classes and the traits that count.
+    :param scoring: that of the policy.
     :param weighed: the query with the request groups as the weigher of nova-scheduler has them.
     :param traits: the traits that the server requires.
     :param candidates: returns the candidates of a host; none if the host has no room.
     :param has_room: tells whether a host has room, faster than by its candidates.
     """
 
+    policy: Policy
+    scoring: Scoring
     weighed: CandidateQuery
     traits: frozenset[str]
     candidates: Callable[[str], Sequence[AllocationRequest]]
@@ -40,22 +44,12 @@ class Scores:
     """The scores of hosts for servers of a flavor, if a score depends on the host only.
 
     :param asked: what the servers request.
-    :param scoring: that of the policy.
     :param history: the earlier requests for servers of all flavors.
     """
 
-    def __init__(
-        self,
-        cloud: SimulatedCloud,
-        asked: Asked,
-        policy: Policy,
-        scoring: Scoring,
-        history: History,
-    ) -> None:
+    def __init__(self, cloud: SimulatedCloud, asked: Asked, history: History) -> None:
         self._cloud = cloud
         self._asked = asked
-        self._policy = policy
-        self._scoring = scoring
         self._history = history
         self._hosts: Collection[str] = ()
         self._forest: Forest | None = None
@@ -79,9 +73,9 @@ class Scores:
             self._summaries(),
             self._asked.weighed.resources(),
             self._asked.traits,
-            scoring=self._scoring,
-            only_resources=self._policy.resources,
-            only_traits=self._policy.traits,
+            scoring=self._asked.scoring,
+            only_resources=self._asked.policy.resources,
+            only_traits=self._asked.policy.traits,
             groups=self._asked.weighed.groups,
             history=self._history,
             scale=scale,
@@ -109,15 +103,8 @@ class CostScores(Scores):
     of all hosts, and has the scale of the hosts that have room.
     """
 
-    def __init__(
-        self,
-        cloud: SimulatedCloud,
-        asked: Asked,
-        policy: Policy,
-        scoring: Scoring,
-        history: History,
-    ) -> None:
-        super().__init__(cloud, asked, policy, scoring, history)
+    def __init__(self, cloud: SimulatedCloud, asked: Asked, history: History) -> None:
+        super().__init__(cloud, asked, history)
         self._answer = AnsweredTrees(cloud)
         self._changed: set[str] = set()
 
@@ -136,13 +123,13 @@ class CostScores(Scores):
 
     def of(self, hosts: Sequence[str]) -> list[float]:
         """Return the scores of all hosts that have room, and count the request."""
-        scale = self._answer.totals.scale(self._policy.resources)
+        scale = self._answer.totals.scale(self._asked.policy.resources)
         forest = self._caught_up()
         if forest is None:
             forest = self._make_forest(scale)
         elif forest.renew(scale, self._summaries):
             self._changed.update(hosts)
-        if self._scoring.counts_typical:
+        if self._asked.scoring.counts_typical:
             for root in self._changed.intersection(hosts):
                 candidates = self._asked.candidates(root)
                 forest.offer(root, [request.allocations for request in candidates])

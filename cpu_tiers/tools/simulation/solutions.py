@@ -205,28 +205,19 @@ class Solver:
 
         :param stocks: the inventories of the host, in the order of its host.
         """
-        options = self._options(stocks)
-        if options is None:
-            return ()
-        if len(options) == 1:
-            return self._alone(options[0])
-        return tuple(self._joined(options, (), {}, stocks))
+        if len(self._groups) == 1:
+            return self._alone(self._groups[0].choices(stocks))
+        return tuple(self.each(stocks))
 
     def each(self, stocks: Sequence[Stock]) -> Iterator[Solution]:
         """Yield the candidates on a host, for a caller that needs only the first candidates."""
-        options = self._options(stocks)
-        if options is not None:
-            yield from self._joined(options, (), {}, stocks)
-
-    def _options(self, stocks: Sequence[Stock]) -> list[list[GroupChoice]] | None:
-        """Return the ways to serve each group; ``None`` if there is no way for a group."""
         options = []
         for group in self._groups:
             choices = group.choices(stocks)
             if not choices:
-                return None
+                return
             options.append(choices)
-        return options
+        yield from self._joined(options, (), {}, stocks)
 
     def _alone(self, choices: list[GroupChoice]) -> tuple[Solution, ...]:
         """Return the candidates of a query that has a single group."""

@@ -38,7 +38,9 @@ class CostForest(Forest):
         self._requested = requested
         amounts = AnsweredAmounts(summaries)
         self.roots = amounts.roots()
-        self._remaining = RemainingAmounts(amounts, requested, only_resources)
+        self._alike = [
+            _AlikeRemaining(alike, requested, only_resources) for alike in amounts.alike
+        ]
         self._weigh(scale or amounts.totals().scale(only_resources))
         self._gradient: Gradient | None = None
         if typical is not None:
@@ -51,7 +53,17 @@ class CostForest(Forest):
     def _weigh(self, scale: Scale) -> None:
         self._scale = scale
         self._size = scale.size(self._requested)
-        self._remaining.weigh(scale)
+        for alike in self._alike:
+            alike.factors = scale.factors(alike.names)
+
+    @cached_property
+    def _places(self) -> Mapping[str, "tuple[_AlikeRemaining, int]"]:
+        """The number of each host among the hosts of its build."""
+        return {
+            root: (alike, number)
+            for alike in self._alike
+            for number, root in enumerate(alike.roots)
+        }
 
     def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
         """Tell the candidates of a host, which count under ``fragmentation``."""
@@ -80,7 +92,7 @@ class CostForest(Forest):
     def _scores(self, roots: Collection[str], rarities: Collection[float]) -> list[float]:
         """Return the scores of hosts with these rarities."""
         size, score = self._size, CostScoring.score
-        costs = self._remaining.costs(roots)
+        costs = self._costs(roots)
         if self._gradient is not None:
             losses = self._gradient.losses(roots)
             costs = [
@@ -90,17 +102,28 @@ class CostForest(Forest):
             costs = list(map(add, costs, map(mul, rarities, map(self.charged, roots))))
         return [score(size, cost) for cost in costs]
 
+    def _costs(self, roots: Collection[str]) -> list[float]:
+        """Return what the server leaves on hosts, weighted, in average hosts."""
+        if len(roots) < len(self.roots) / 2:
+            return [alike.cost(number) for alike, number in map(self._places.__getitem__, roots)]
+        # A simulation has a new scale for each request, and a column is worked out fast.
+        costs: dict[str, float] = {}
+        for alike in self._alike:
+            costs.update(zip(alike.roots, alike.costs(), strict=True))
+        return list(map(costs.__getitem__, roots))
+
     def charged(self, root: str) -> float:
         """Return for how much of a rare host a server pays, weighted, in average hosts.
 
         A server pays for what it requests, and on an idle host for the whole host.
         """
-        remaining = self._remaining
-        return self._size + (remaining.costs([root])[0] if remaining.is_idle(root) else 0.0)
+        alike, number = self._places[root]
+        return self._size + (alike.cost(number) if alike.is_idle(number) else 0.0)
 
     def explain(self, root: str) -> HostScore:
         """Return the score; the part of a class is the score if only the class were left."""
-        free = self._remaining.free(root)
+        alike, number = self._places[root]
+        free = dict(zip(alike.names, _row(alike.free, number), strict=True))
         left = self._scale.left(free, self._requested)
         score = self.score(root)
         return HostScore(
@@ -115,68 +138,10 @@ class CostForest(Forest):
         self, root: str, resources: Mapping[str, int], allocations: Allocations = NO_ALLOCATIONS
     ) -> None:
         """Subtract the resources of a server from the free amounts of a host."""
-        self._remaining.claim(root, resources)
-        if self._gradient is not None:
-            self._gradient.claim(root, allocations)
-
-
-class RemainingAmounts:
-    """The free amounts of hosts, and what a server leaves of the amounts.
-
-    :param amounts: of the answer.
-    :param requested: the amounts that the server requests, by resource class.
-    :param only_resources: the resource classes that count; empty for all classes.
-    """
-
-    def __init__(
-        self,
-        amounts: AnsweredAmounts,
-        requested: Mapping[str, int],
-        only_resources: Collection[str] = (),
-    ) -> None:
-        self._alike = [
-            _AlikeRemaining(alike, requested, only_resources) for alike in amounts.alike
-        ]
-        self._size = len(amounts.roots())
-
-    @cached_property
-    def _places(self) -> Mapping[str, "tuple[_AlikeRemaining, int]"]:
-        """The number of each host among the hosts of its build."""
-        return {
-            root: (alike, number)
-            for alike in self._alike
-            for number, root in enumerate(alike.roots)
-        }
-
-    def weigh(self, scale: Scale) -> None:
-        """Take the weights of the resource classes from a scale."""
-        for alike in self._alike:
-            alike.factors = scale.factors(alike.names)
-
-    def costs(self, roots: Collection[str]) -> list[float]:
-        """Return what the server leaves on hosts, weighted, in average hosts."""
-        if len(roots) < self._size / 2:
-            return [alike.cost(number) for alike, number in map(self._places.__getitem__, roots)]
-        # A simulation has a new scale for each request, and a column is worked out fast.
-        costs: dict[str, float] = {}
-        for alike in self._alike:
-            costs.update(zip(alike.roots, alike.costs(), strict=True))
-        return list(map(costs.__getitem__, roots))
-
-    def free(self, root: str) -> dict[str, int]:
-        """Return the free amounts of a host by resource class."""
-        alike, number = self._places[root]
-        return dict(zip(alike.names, _row(alike.free, number), strict=True))
-
-    def is_idle(self, root: str) -> bool:
-        """Tell whether nothing of a host is in use."""
-        alike, number = self._places[root]
-        return alike.is_idle(number)
-
-    def claim(self, root: str, resources: Mapping[str, int]) -> None:
-        """Subtract amounts from the free amounts of a host."""
         alike, number = self._places[root]
         alike.claim(number, resources)
+        if self._gradient is not None:
+            self._gradient.claim(root, allocations)
 
 
 class _AlikeRemaining:
