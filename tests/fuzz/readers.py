@@ -29,7 +29,6 @@ from cpu_tiers.inventory.contract import InventoryOptions
 from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.domain import parse_domain
-from cpu_tiers.model.candidate_list import read_candidate_list
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain, HostCgroups
@@ -42,6 +41,7 @@ from cpu_tiers.tools.cgroup.host import read_host as read_cgroups
 from cpu_tiers.tools.cgroup.nova_compute import find_config
 from cpu_tiers.tools.cgroup.processes import read_cpu_times
 from cpu_tiers.tools.cloud.cloud_show import read_audit_file
+from cpu_tiers.tools.cloud.weigh import read_candidate_list
 from cpu_tiers.tools.compute_api import read_flavors as read_flavors_of_nova
 from cpu_tiers.tools.frame.app import main
 from cpu_tiers.tools.frame.documents import read_flavors, read_image, read_json, read_port

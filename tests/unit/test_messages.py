@@ -29,7 +29,6 @@ SECTIONS = {
     "inventory": "nova.conf and the host",
     "libvirt": "libvirt",
     "libvirt.cputune": "Allocations and guests",
-    "model.candidate_list": "Commands",
     "model.candidates": "Placement",
     "model.compute": "Allocations and guests",
     "model.cpu_set": "Flavors, images and ports",

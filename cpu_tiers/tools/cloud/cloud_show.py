@@ -24,7 +24,7 @@ from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_aggregates, 
 from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
 from cpu_tiers.tools.frame.documents import read_bytes, read_json
 from cpu_tiers.tools.frame.formatting import ListCommand
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.frame.terminal import ProgressLine
@@ -148,10 +148,6 @@ def _groups_of(hosts: Iterable[str], groups: HostGroups, kind: str) -> HostGroup
     return {name: of_group for name, of_group in of_hosts.items() if of_group}
 
 
-OVER = 3
-"""The exit status if more is allocated of a resource class of a provider than the capacity."""
-
-
 def _read(parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> _Given:
     """Return the tiers, the audits of hosts and the cloud.
 
@@ -227,7 +223,7 @@ class CloudShow(NovaConfCommand, ListCommand):
         if parsed_args.html:
             names = _server_names(source) if parsed_args.names else {}
             _write(parsed_args.html, cloud, given, names, rooms, groups)
-        self.status = OVER if cloud.excesses else 0
+        self.status = FOUND if cloud.excesses else 0
         if self.status and not is_text:
             LOG.warning("More is allocated than the capacity: %s", excess_names(cloud.excesses))
         parsed_args.print_text = partial(

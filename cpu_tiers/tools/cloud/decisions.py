@@ -15,17 +15,13 @@ Decision = Mapping[str, Any]
 """A document as ``docs/admin/decision-record.rst`` describes it."""
 
 
-class NoDecisions(CpuTiersError):
-    """The file with the decisions cannot be read."""
-
-
 def decisions_about(file: Path, server: str) -> list[Decision]:
     """Return the decisions about a server, the oldest first, also those of the older file.
 
     A line that is no decision, such as a line that is being written, is left out with a warning.
 
     :param server: the uuid of the server.
-    :raises NoDecisions: the file cannot be read.
+    :raises CpuTiersError: the file cannot be read.
     """
     older = file.with_name(f"{file.name}.1")
     files = [older, file] if older.exists() else [file]
@@ -49,7 +45,7 @@ def _decisions(file: Path, server: str) -> Iterator[Decision]:
                 if server in document["servers"]:
                     yield document
     except OSError as error:
-        raise NoDecisions(f"the decisions cannot be read: {error}") from error
+        raise CpuTiersError(f"the decisions cannot be read: {error}") from error
     if unreadable:
         LOG.warning("%s: %s lines about the server are no decisions", file, unreadable)
 

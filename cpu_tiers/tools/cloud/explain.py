@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from oslo_config import cfg
 
@@ -22,7 +22,7 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud.decisions import decisions_about, text_of
 from cpu_tiers.tools.frame.cloud_source import aggregate_uuids
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     add_request_arguments,
@@ -40,9 +40,6 @@ from cpu_tiers.translators.server_queries import UNKNOWN
 from cpu_tiers.weights import SCORINGS, make_forest
 from cpu_tiers.weights.forest import Summary
 from cpu_tiers.weights.soft_traits import SoftTraits
-
-NO_CANDIDATES = 3
-"""The exit status if no host has a candidate."""
 
 
 class Explain(NovaConfCommand, ShowCommand):
@@ -86,7 +83,7 @@ class Explain(NovaConfCommand, ShowCommand):
             if explanation.names and not explanation.candidates:
                 tell_number_of_nodes(client, conf, server, aggregates)
         tell_unknown_additions(conf)
-        self.status = 0 if explanation.candidates else NO_CANDIDATES
+        self.status = 0 if explanation.candidates else FOUND
         traits = request_traits(conf.filter_scheduler, server.flavor.extra_specs)
         rows, others = _ranking(explanation, queries.first[0], conf.filter_scheduler, traits)
         nearest, show_all = explanation.nearest(), parsed_args.all
@@ -114,7 +111,7 @@ class Explain(NovaConfCommand, ShowCommand):
         if not parsed_args.server:
             self._parser.error("--decisions FILE needs --server UUID")
         decisions = decisions_about(parsed_args.decisions, parsed_args.server)
-        self.status = 0 if decisions else NO_CANDIDATES
+        self.status = 0 if decisions else FOUND
         text = text_of(decisions) or "The file has no decision about the server."
         return ("decisions",), (FormattedValue(decisions, lambda _: text),)
 
@@ -207,27 +204,6 @@ LEFT_OUT = (
 """The parts of Nova's order that :func:`rank` does not know."""
 
 
-class RankedHost(NamedTuple):
-    """A host with its weight, the sum of the normalized weights times their multipliers.
-
-    :param parts: the terms of the sum, by the name of the weigher.
-    :param margin: how much larger the weight is than that of the next host, if there is one.
-    """
-
-    host: str
-    weight: float
-    parts: Mapping[str, float]
-    margin: float | None
-
-
-class OtherWinner(NamedTuple):
-    """An option of ``[filter_scheduler]`` with which another host would be the first."""
-
-    option: str
-    value: str
-    host: str
-
-
 def raw_weights(free: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, float]]:
     """Return the raw weights of the weighers of Nova, by weigher and host, from free amounts."""
     return {
@@ -241,8 +217,12 @@ def raw_weights(free: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, fl
 
 def rank(
     raw: Mapping[str, Mapping[str, float]], multipliers: Mapping[str, float]
-) -> tuple[RankedHost, ...]:
+) -> list[dict[str, Any]]:
     """Return the hosts, the largest weight first; hosts of equal weight by their names.
+
+    The weight of a host is the sum of its normalized weights times their multipliers, and
+    ``weighers`` has the terms of the sum. The ``margin`` of a host is how much larger its weight
+    is than that of the next host; ``None`` for the last host.
 
     :param raw: the raw weights by weigher and host; those of :data:`OURS` are scores.
     """
@@ -253,25 +233,30 @@ def rank(
     hosts = {host: sum(of[host] for of in parts.values()) for host in next(iter(raw.values()))}
     order = sorted(hosts, key=lambda host: (-hosts[host], host))
     margins = [*(hosts[host] - hosts[after] for host, after in itertools.pairwise(order)), None]
-    return tuple(
-        RankedHost(host, hosts[host], {weigher: of[host] for weigher, of in parts.items()}, margin)
+    return [
+        {
+            "host": host,
+            "weight": hosts[host],
+            "weighers": {weigher: of[host] for weigher, of in parts.items()},
+            "margin": margin,
+        }
         for host, margin in zip(order, margins, strict=bool(order))
-    )
+    ]
 
 
 def other_winners(
     raw: Mapping[str, Mapping[str, float]],
     multipliers: Mapping[str, float],
     scores: Mapping[str, Mapping[str, float]],
-) -> tuple[OtherWinner, ...]:
-    """Return the changes of a single option with which another host would be the first.
+) -> list[dict[str, str]]:
+    """Return the options of ``[filter_scheduler]`` with which another host would be the first.
 
     :param scores: the scores of all hosts by the name of the scoring, for the scorings that are
         not in use.
     """
     ranked = rank(raw, multipliers)
     if len(ranked) < 2:
-        return ()
+        return []
     # The scoring has no effect with a multiplier of 0.
     trials: list[tuple[str, str, Mapping[str, Mapping[str, float]], Mapping[str, float]]] = [
         ("resource_provider_scoring", scoring, {**raw, OURS: of}, multipliers)
@@ -282,10 +267,10 @@ def other_winners(
         option = f"{weigher}_weight_multiplier"
         trials.append((option, str(other), raw, {**multipliers, weigher: other}))
     winners = [
-        OtherWinner(option, value, rank(weights, factors)[0].host)
+        {"option": option, "value": value, "host": rank(weights, factors)[0]["host"]}
         for option, value, weights, factors in trials
     ]
-    return tuple(winner for winner in winners if winner.host != ranked[0].host)
+    return [winner for winner in winners if winner["host"] != ranked[0]["host"]]
 
 
 def _normalized(weigher: str, weights: Mapping[str, float]) -> dict[str, float]:
@@ -341,17 +326,9 @@ def _ranking(
         raw[SOFT_TRAITS] = {names[host]: sum(soft.get(host, {}).values()) for host in hosts}
     multipliers = {name: options[f"{name}_weight_multiplier"] for name in raw}
     explained = {names[host]: forests[in_use].explain(host) for host in hosts}
-    rows = [
-        {
-            "host": host.host,
-            **explained[host.host]._asdict(),
-            "weight": host.weight,
-            "weighers": dict(host.parts),
-            "margin": host.margin,
-        }
-        for host in rank(raw, multipliers)
-    ]
-    return rows, [winner._asdict() for winner in other_winners(raw, multipliers, scores)]
+    ranked = rank(raw, multipliers)
+    rows = [{"host": row["host"], **explained[row["host"]]._asdict(), **row} for row in ranked]
+    return rows, other_winners(raw, multipliers, scores)
 
 
 def _ranking_text(rows: _Rows, *, show_all: bool) -> str:

@@ -20,7 +20,7 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.documents import Check, read_flavors
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments, given_flavors
 from cpu_tiers.tools.frame.server_request import (
     add_numa_argument,
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
 
 
 LOG = logging.getLogger(__name__)
-
-
-FOUND = 3
-"""The exit status if there are faults."""
 
 
 class _Checked(NamedTuple):

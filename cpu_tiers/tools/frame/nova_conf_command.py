@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
+FOUND = 3
+"""The exit status of a command that has found something, or no host."""
+
 _MOST_STRANGERS = 3
 """So many processes with the name of nova-compute are named."""
 
@@ -46,14 +49,6 @@ _EXTRAS = {
     "vl_convert": "page",
 }
 """The extra of cpu-tiers that installs a library, which is imported where it is needed."""
-
-
-class LibraryMissing(CpuTiersError):
-    """A library is not installed that only some commands and options need."""
-
-
-class ShortenedRefusal(CpuTiersError):
-    """A refusal with the first faults of a long list, or with all of them."""
 
 
 class NovaConfCommand(Command):
@@ -133,8 +128,8 @@ class NovaConfCommand(Command):
     def run(self, parsed_args: Namespace) -> int:
         """Run the command, and print which changes are written if it was interrupted.
 
-        :raises LibraryMissing: an extra of cpu-tiers has to be installed.
-        :raises ShortenedRefusal: the input has more faults than the error shows.
+        :raises CpuTiersError: an extra of cpu-tiers has to be installed, or the input has more
+            faults than the error shows.
         """
         self._given = parsed_args
         with ExitStack() as self._opened:
@@ -154,13 +149,13 @@ class NovaConfCommand(Command):
             if library not in _EXTRAS:
                 raise
             extra = f"pip install 'cpu-tiers[{_EXTRAS[library]}]'"
-            raise LibraryMissing(f"the command needs {library}: {extra}") from error
+            raise CpuTiersError(f"the command needs {library}: {extra}") from error
         except InvalidInput as error:
             if not error.more:
                 raise
             all_faults = "\n".join(map(str, error.faults))
             text = all_faults if parsed_args.all else f"{error} {HINT}"
-            raise ShortenedRefusal(text) from error
+            raise CpuTiersError(text) from error
 
     @property
     def is_in_openstack_client(self) -> bool:

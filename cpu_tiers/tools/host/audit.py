@@ -23,7 +23,7 @@ from cpu_tiers.tools.frame.host_arguments import (
     check_local,
     seconds_from,
 )
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers, tier_names
 from cpu_tiers.tools.frame.terminal import ProgressLine
@@ -36,9 +36,6 @@ from cpu_tiers.tools.host.host import add_picture_arguments, draw
 LOG = logging.getLogger(__name__)
 
 COLUMNS = ("kind", "where", "uuid", "found", "means", "do", "fixed")
-
-FOUND = 3
-"""The exit status if there are open findings."""
 
 _COLUMN_WIDTH = 40
 
@@ -92,7 +89,7 @@ class HostAudit(NovaConfCommand, ListCommand):
         tiers = read_tiers(parsed_args)
         conf, seconds = self.nova_compute_conf(), parsed_args.interval
         with ProgressLine(f"reading the host, and measuring for {seconds:g} seconds"):
-            gathering = gather(
+            hostname, evidence, unread = gather(
                 parsed_args.connect,
                 conf,
                 embedded=self.wants_embedded,
@@ -103,22 +100,19 @@ class HostAudit(NovaConfCommand, ListCommand):
         if Kind.SHORT in ignored:
             ignored.add(Kind.BUSY)  # its cause
         findings = [
-            finding
-            for finding in (*audit(gathering.evidence), *gathering.unread)
-            if finding.kind not in ignored
+            finding for finding in (*audit(evidence), *unread) if finding.kind not in ignored
         ]
         fixed = set[str]()
         if parsed_args.fix:
-            fixed = _fix(parsed_args.connect, gathering.evidence, findings)
+            fixed = _fix(parsed_args.connect, evidence, findings)
         open_ = [finding for finding in findings if not _is_fixed(finding, fixed)]
         self.status = FOUND if open_ else 0
         if parsed_args.prometheus:
-            write_metrics(parsed_args.prometheus, gathering.evidence, open_, tiers)
-        evidence = gathering.evidence
-        draw(parsed_args, gathering.hostname, evidence.host, tiers, deliveries(evidence))
+            write_metrics(parsed_args.prometheus, evidence, open_, tiers)
+        draw(parsed_args, hostname, evidence.host, tiers, deliveries(evidence))
         LOG.info(
             "%s: guests: %d, guests measured for %.1f s: %d, findings: %d",
-            *(gathering.hostname, len(evidence.host.domains)),
+            *(hostname, len(evidence.host.domains)),
             *(evidence.seconds, len(evidence.spent), len(findings)),
         )
         return COLUMNS, [_row(finding, _is_fixed(finding, fixed)) for finding in findings]

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
+from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.tools.cgroup import nova_compute
 from cpu_tiers.tools.cgroup.nova_compute import ConfigPaths, FoundConfig
 from cpu_tiers.tools.cloud.weigh import Weigh
 from cpu_tiers.tools.frame.app import CpuTiersApp
-from cpu_tiers.tools.frame.nova_conf_command import LibraryMissing, NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.host.audit import HostAudit
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.writers.inventory import InventorySync
@@ -103,7 +104,7 @@ def test_a_missing_library_is_named_with_the_extra(
     monkeypatch.setitem(sys.modules, library, None)
     command = Draws(CpuTiersApp(), Namespace())
     refused = re.escape(f"the command needs {library}: pip install 'cpu-tiers[{extra}]'")
-    with pytest.raises(LibraryMissing, match=refused):
+    with pytest.raises(CpuTiersError, match=refused):
         command.run(Namespace(all=False))
 
 

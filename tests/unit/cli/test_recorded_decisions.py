@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.tools.cloud.decisions import NoDecisions, decisions_about, text_of
+from cpu_tiers.errors import CpuTiersError
+from cpu_tiers.tools.cloud.decisions import decisions_about, text_of
 
 SERVER, OTHER = "5c1f0ad4-0000-4000-8000-000000000001", "5c1f0ad4-0000-4000-8000-000000000002"
 
@@ -48,7 +49,7 @@ def test_lines_about_other_servers_and_broken_lines_are_left_out(
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(NoDecisions, match=r"the decisions cannot be read: .*none"):
+    with pytest.raises(CpuTiersError, match=r"the decisions cannot be read: .*none"):
         decisions_about(tmp_path / "none", SERVER)
 
 
