@@ -201,15 +201,9 @@ def measure(cgroups: HostCgroups, interval: float, files: Files | None = None) -
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """The CPU time of processes since their start, and the steal time of CPUs, in clock ticks.
-
-    :param ticks: by process id and start, because a process id may be used again.
-    """
-
-    ticks: dict[tuple[str, str], int]
-    steal: dict[int, int]
+Reading = tuple[dict[tuple[str, str], int], dict[int, int]]
+"""The CPU time of processes since their start, and the steal time of CPUs, in clock ticks: by
+process id and start, because a process id may be used again, and by CPU."""
 
 
 def read_load(files: Files) -> Reading:
@@ -222,7 +216,7 @@ def read_load(files: Files) -> Reading:
     steal = dict[int, int]()
     with files.noted("/proc/stat"):
         steal |= _steal(files.read("/proc/stat"))
-    return Reading(ticks=ticks, steal=steal)
+    return ticks, steal
 
 
 def _steal(text: str) -> Iterator[tuple[int, int]]:
@@ -239,16 +233,17 @@ def load_between(files: Files, before: Reading, seconds: float) -> HostLoad:
     :param seconds: the time since the earlier reading.
     :raises InvalidInput: this machine has no cgroups.
     """
-    after, hierarchy = read_load(files), find_hierarchy(files)
+    (ticks_before, steal_before), (ticks_after, steal_after) = before, read_load(files)
+    hierarchy = find_hierarchy(files)
     per_cpu = seconds * os.sysconf("SC_CLK_TCK")
     busy = []
-    for (pid, start), ticks in after.ticks.items():
-        used = (ticks - before.ticks.get((pid, start), 0)) / per_cpu
+    for (pid, start), ticks in ticks_after.items():
+        used = (ticks - ticks_before.get((pid, start), 0)) / per_cpu
         if used >= _LEAST_CPUS:
             with files.noted(f"/proc/{pid}"):
                 busy.append(_busy(files, hierarchy, pid, used))
     steal = {
-        cpu: (late - before.steal.get(cpu, late)) / per_cpu for cpu, late in after.steal.items()
+        cpu: (late - steal_before.get(cpu, late)) / per_cpu for cpu, late in steal_after.items()
     }
     return HostLoad(busy=tuple(sorted(busy, key=lambda one: -one.used)), steal=steal)
 

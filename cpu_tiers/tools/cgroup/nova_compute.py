@@ -38,22 +38,11 @@ class ConfigPaths(NamedTuple):
     owner: int = 0
 
 
-class FoundConfig(NamedTuple):
-    """What the processes with the name nova-compute tell.
+def find_config(files: Files) -> tuple[ConfigPaths | None, tuple[str, ...]]:
+    """Return the paths that the running nova-compute reads, and the process ids of strangers.
 
-    :ivar paths: the paths of the service; ``None`` if the service does not run.
-    :ivar strangers: the ids of the processes that are not the service of this machine: a process
-        of another user, or in a container.
-    """
-
-    paths: ConfigPaths | None
-    strangers: tuple[str, ...]
-
-
-def find_config(files: Files) -> FoundConfig:
-    """Return the paths that the running nova-compute reads.
-
-    A nova-compute with another file system than this process is a stranger.
+    A stranger has the name nova-compute, and is not the service of this machine: it is a process
+    of another user, or has another file system than this process, in a container.
 
     :raises InvalidInput: nova-compute runs several times, with different paths.
     """
@@ -72,7 +61,7 @@ def find_config(files: Files) -> FoundConfig:
     if len(services) > 1:
         given = f"{len(services)} processes run, with different configuration files"
         raise InvalidInput.of(_PROGRAM, given, "give the files with --config-file")
-    return FoundConfig(next(iter(services), None), tuple(strangers))
+    return next(iter(services), None), tuple(strangers)
 
 
 def _arguments(command: Sequence[str]) -> Sequence[str] | None:

@@ -211,18 +211,18 @@ class NovaConfCommand(Command):
         from cpu_tiers.tools.cgroup.nova_compute import find_config
         from cpu_tiers.tools.frame.safe_files import check_owner
 
-        found = find_config(Files())
-        for pid in () if found.paths else found.strangers[:_MOST_STRANGERS]:
+        paths, strangers = find_config(Files())
+        for pid in () if paths else strangers[:_MOST_STRANGERS]:
             LOG.warning(
                 "The configuration of process %s, named nova-compute, is not read: the process is"
                 " in a container, or is not the service of this machine. If the process runs the"
                 " guests of this machine, give its files with --config-file.",
                 pid,
             )
-        if found.paths:
-            for path in (*found.paths.files, *found.paths.folders):
-                check_owner(path, {found.paths.owner})
-        return found.paths
+        if paths:
+            for path in (*paths.files, *paths.folders):
+                check_owner(path, {paths.owner})
+        return paths
 
     def services(self, conf: cfg.ConfigOpts) -> Services:
         """Return the services of the cloud, the same each time; the session ends with the command.

@@ -48,7 +48,7 @@ def run(
 
 
 def found(proc: Path) -> ConfigPaths | None:
-    return find_config(Files(proc.parent)).paths
+    return find_config(Files(proc.parent))[0]
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ def test_a_process_of_the_user_nobody_chooses_no_configuration(
     script.write_text("import time; time.sleep(60)")
     conf = str(tmp_path / "fifo")
     with process(PYTHON, str(script), "--config-file", conf, user=user) as pid:
-        config = find_config(Files())
-    assert (pid in config.strangers) is not is_service
-    assert (config.paths is not None and config.paths.files == (conf,)) is is_service
+        paths, strangers = find_config(Files())
+    assert (pid in strangers) is not is_service
+    assert (paths is not None and paths.files == (conf,)) is is_service
 
 
 def test_several(proc: Path) -> None:

@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.tools.cgroup import nova_compute
-from cpu_tiers.tools.cgroup.nova_compute import ConfigPaths, FoundConfig
+from cpu_tiers.tools.cgroup.nova_compute import ConfigPaths
 from cpu_tiers.tools.cloud.weigh import Weigh
 from cpu_tiers.tools.frame.app import CpuTiersApp
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
@@ -39,8 +39,7 @@ def test_the_files_of_nova_compute(
     for name, cpus in (("a", 0), ("b", 1)):
         (tmp_path / name).write_text(f"[compute]\ncpu_shared_set = {cpus}\n")
     paths = None if running is None else ConfigPaths(files=(str(tmp_path / running),))
-    found = FoundConfig(paths, ())
-    monkeypatch.setattr(nova_compute, "find_config", lambda _: found)
+    monkeypatch.setattr(nova_compute, "find_config", lambda _: (paths, ()))
     monkeypatch.setattr("cpu_tiers.conf.read.cfg.find_config_files", lambda **_: [])
     files = [str(tmp_path / name) for name in given]
     options = Namespace(config_file=files, placement="config")
