@@ -20,8 +20,6 @@ from typing import Any
 from stevedore import ExtensionManager
 
 from cpu_tiers.errors import ExtensionError
-from cpu_tiers.weights import Scoring
-from cpu_tiers.weights.scoring import FunctionScoring
 
 TRANSLATORS = "cpu_tiers.translators"
 INVENTORY = "cpu_tiers.inventory"
@@ -50,14 +48,6 @@ def load(namespace: str) -> dict[str, Callable[..., Any]]:
             raise ExtensionError(f"{namespace}: {extension.entry_point_target} is not callable")
         plugins[extension.name] = extension.plugin
     return plugins
-
-
-def scorings() -> dict[str, Scoring]:
-    """Return the scorings of other distributions by name.
-
-    :raises ExtensionError: a scoring does not load.
-    """
-    return {name: FunctionScoring(function) for name, function in load(SCORINGS).items()}
 
 
 def _refuse(manager: ExtensionManager[Any], entry_point: EntryPoint, error: BaseException) -> None:

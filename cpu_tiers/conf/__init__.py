@@ -3,6 +3,8 @@
 The core takes values as arguments; only commands and Nova's services read configuration.
 """
 
+from importlib import import_module
+
 from oslo_config import cfg
 
 __all__ = ["list_opts"]
@@ -10,7 +12,7 @@ __all__ = ["list_opts"]
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Return the options of cpu-tiers by group, for oslo-config-generator."""
-    # Here, since a service of Nova reads the options of some groups only.
-    from cpu_tiers.conf import api, compute, filter_scheduler, libvirt
-
-    return [(module.GROUP, module.OPTIONS) for module in (api, compute, filter_scheduler, libvirt)]
+    # Imported here, since a service of Nova reads the options of some modules only.
+    names = ("api", "compute", "filter_scheduler", "weigher", "libvirt")
+    modules = (import_module(f"{__name__}.{name}") for name in names)
+    return [(module.GROUP, module.OPTIONS) for module in modules]

@@ -1,8 +1,6 @@
-"""``[filter_scheduler]``: requests of nova-scheduler to Placement, and weights of hosts."""
+"""``[filter_scheduler]``: requests to Placement. :mod:`cpu_tiers.conf.weigher` has the weights."""
 
 from oslo_config import cfg
-
-from cpu_tiers.conf import weigher
 
 GROUP = "filter_scheduler"
 
@@ -205,5 +203,4 @@ of ``decision_record_file`` with ``.1`` at its end, replaces the older file of
 this name, and a new file begins. A decision takes 1 to 10 KiB.
 """,
     ),
-    *weigher.OPTIONS,
 ]

@@ -61,8 +61,6 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
     ),
 ]
 
-_GROUPS = (*NOVAS_OPTIONS, *list_opts())
-
 _PAGES_OPTION = "nova.conf, [DEFAULT] reserved_huge_pages"
 _PAGES_SYNTAX = (
     "write node:0,size:2048,count:64, with a size in kB or with a unit, such as 2MB or 1GB"
@@ -85,7 +83,8 @@ def read_config(
     :raises InvalidInput: a file cannot be read, or values are invalid; all faults at once.
     """
     conf = cfg.ConfigOpts()
-    for group, options in _GROUPS:
+    groups = (*NOVAS_OPTIONS, *list_opts())
+    for group, options in groups:
         conf.register_opts(options, group=group)
     try:
         conf(
@@ -106,7 +105,7 @@ def read_config(
     except (OSError, UnicodeError) as error:
         where = f"--config-file {' '.join(files)}".strip()
         raise InvalidInput.of(where, f"cannot be read ({error})", "name a nova.conf") from error
-    _check(conf)
+    _check(conf, groups)
     return conf
 
 
@@ -197,13 +196,13 @@ def _ratio(conf: cfg.ConfigOpts, resource: str) -> AllocationRatio:
     return AllocationRatio(value=value, is_initial=initial)
 
 
-def _check(conf: cfg.ConfigOpts) -> None:
+def _check(conf: cfg.ConfigOpts, groups: Iterable[tuple[str | None, list[cfg.Opt]]]) -> None:
     """Read every option once, since oslo.config checks a value when it is read.
 
     :raises InvalidInput: with every option whose value is invalid.
     """
     faults = FaultList()
-    for group, options in _GROUPS:
+    for group, options in groups:
         for option in options:
             try:
                 conf[group][option.name] if group else conf[option.name]

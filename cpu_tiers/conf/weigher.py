@@ -1,4 +1,4 @@
-"""The options of the weigher in ``[filter_scheduler]``."""
+"""The options of the weigher in ``[filter_scheduler]``, which only nova-scheduler reads."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,7 +11,10 @@ from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model import names
 from cpu_tiers.weights import REQUESTED_TO_CAPACITY, SCORINGS, RequestedToCapacity, Scoring
+from cpu_tiers.weights.scoring import FunctionScoring
 from cpu_tiers.weights.soft_traits import SoftTraits
+
+GROUP = "filter_scheduler"
 
 _PREFERRED, _AVOIDED = "resource_provider_preferred_traits", "resource_provider_avoided_traits"
 
@@ -191,7 +194,7 @@ def configured_scoring(options: Any) -> Scoring:
     :raises ExtensionError: a scoring of another distribution does not load.
     """
     name = options.resource_provider_scoring
-    return _of_options(options).get(name) or extensions.scorings()[name]
+    return _of_options(options).get(name) or _of_others()[name]
 
 
 def configured_scorings(options: Any) -> dict[str, Scoring]:
@@ -200,12 +203,17 @@ def configured_scorings(options: Any) -> dict[str, Scoring]:
     :param options: the values of ``[filter_scheduler]``.
     :raises ExtensionError: a scoring of another distribution does not load.
     """
-    return {**_of_options(options), **extensions.scorings(), **_of_options(options)}
+    return {**_of_options(options), **_of_others(), **_of_options(options)}
 
 
 def _of_options(options: Any) -> dict[str, Scoring]:
     shaped = RequestedToCapacity(options.resource_provider_shape)
     return {**SCORINGS, REQUESTED_TO_CAPACITY: shaped}
+
+
+def _of_others() -> dict[str, Scoring]:
+    functions = extensions.load(extensions.SCORINGS)
+    return {name: FunctionScoring(function) for name, function in functions.items()}
 
 
 def class_weights(options: Any) -> dict[str, float]:

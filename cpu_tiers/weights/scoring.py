@@ -249,5 +249,5 @@ SCORINGS: Mapping[str, Scoring] = {
 """The scorings by their names in nova.conf and on the command line.
 
 The choices of the option and of the command line are taken from this list; other distributions
-have further scorings (:func:`cpu_tiers.extensions.scorings`).
+have further scorings (:func:`cpu_tiers.conf.weigher.configured_scorings`).
 """

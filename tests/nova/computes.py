@@ -21,7 +21,7 @@ from nova.api.validation.extra_specs import validators
 from nova.conf import paths
 from nova.tests.functional.libvirt import base
 
-from cpu_tiers.conf import api, compute, filter_scheduler, libvirt
+from cpu_tiers.conf import api, compute, filter_scheduler, libvirt, weigher
 from cpu_tiers.nova import options, seams
 from cpu_tiers.nova.compute.features import COMPUTE
 from cpu_tiers.nova.scheduler.features import SCHEDULER
@@ -103,6 +103,7 @@ class Computes(base.ServersTestBase):
         self.flags(group="api", refuse_faulty_flavors=self.refuses_faulty_flavors)
         validators.load_validators()  # as nova-api does when it starts
         options.register(filter_scheduler)
+        options.register(weigher)
         weighers = self.kind.weighers if self.weighers is None else self.weighers
         self.configure(
             weight_classes=list(weighers),

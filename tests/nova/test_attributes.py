@@ -11,7 +11,7 @@ import pytest
 from nova.compute import resource_tracker
 from nova.scheduler import host_manager, utils
 
-from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.conf import filter_scheduler, weigher
 from cpu_tiers.nova import options
 from cpu_tiers.nova.compute.features import COMPUTE
 from cpu_tiers.nova.features import Attribute, Service
@@ -113,7 +113,8 @@ def without(name: str, original: Callable[..., None]) -> Callable[..., None]:
 def test_a_service_does_not_start_without_an_attribute(
     monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, service: Service
 ) -> None:
-    options.register(filter_scheduler)  # nova-scheduler reads whether it needs a feature
+    for module in (filter_scheduler, weigher):  # nova-scheduler reads whether it needs a feature
+        options.register(module)
     monkeypatch.setattr(owner, "__init__", without(name, owner.__init__))
     with pytest.raises(SeamMismatch, match=rf"{owner.__name__}\.\w+ does not exist"):
         service.turn_on(service.features)

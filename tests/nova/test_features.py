@@ -17,7 +17,7 @@ from nova.scheduler.weights import WeighedHost
 
 from cpu_tiers import extensions
 from cpu_tiers.conf import api as api_options
-from cpu_tiers.conf import compute, filter_scheduler, libvirt
+from cpu_tiers.conf import compute, filter_scheduler, libvirt, weigher
 from cpu_tiers.nova import options
 from cpu_tiers.nova.api import features as api
 from cpu_tiers.nova.compute.features import COMPUTE
@@ -79,7 +79,7 @@ def start_scheduler() -> None:
 @pytest.fixture(autouse=True)
 def conf() -> Iterator[None]:
     """Register the options, and clear them after the test."""
-    for module in (api_options, compute, filter_scheduler, libvirt):
+    for module in (api_options, compute, filter_scheduler, libvirt, weigher):
         options.register(module)
     yield
     for name in (*EVERYTHING, MULTIPLIER, SAME_HOST, SAME_PROJECT):

@@ -111,6 +111,7 @@ for name, (service, text) in CASES.items():
 """
 SHARES = "[filter_scheduler]\nquery_placement_for_vcpu_shares = true\n"
 NODES = "[filter_scheduler]\nquery_placement_for_numa = true\n"
+SCORING = "resource_provider_scoring = of-a-distribution-beside-nova-scheduler-only\n"
 CASES = {
     "the weigher": ("nova-scheduler", "", ()),
     "tiers": ("nova-scheduler", SHARES, ("nova.scheduler.reasons",)),
@@ -135,13 +136,13 @@ CASES = {
         ("weights.cost",),
     ),
     "the shares of a host": ("nova-compute", "[libvirt]\nreport_vcpu_shares = true\n", ()),
-    "the NUMA query of nova-scheduler": ("nova-compute", NODES, ()),
+    "the options of nova-scheduler": ("nova-compute", f"{NODES}{SCORING}", ()),
     "the nodes of a host": (
         "nova-compute",
         "[compute]\nenable_numa_reporting_to_placement = true\n",
         ("nova.numa", "nova.compute.numa", "extra_specs.numa"),
     ),
-    "faulty flavors": ("nova-api", "[api]\nrefuse_faulty_flavors = true\n", ()),
+    "faulty flavors": ("nova-api", f"[api]\nrefuse_faulty_flavors = true\n{NODES}{SCORING}", ()),
 }
 """For each process, the service, its nova.conf, and the wings that it needs."""
 
@@ -168,13 +169,18 @@ def test_a_wing_is_imported_with_the_option(case: str, loaded: dict[str, dict[st
     assert wings == set(CASES[case][2])
 
 
+def test_only_the_scheduler_imports_the_scores(loaded: dict[str, dict[str, int]]) -> None:
+    importing = {CASES[case][0] for case in CASES if "cpu_tiers.weights" in loaded[case]}
+    assert importing == {"nova-scheduler"}
+
+
 @pytest.mark.parametrize(
     ("case", "most_modules", "most_lines"),
     [
         ("the weigher", 49, 5_950),
-        ("tiers", 52, 6_150),
-        ("the shares of a host", 70, 8_450),
-        ("faulty flavors", 45, 5_350),
+        ("tiers", 52, 6_100),
+        ("the shares of a host", 63, 7_350),
+        ("faulty flavors", 39, 4_350),
     ],
 )
 def test_tiers_need_few_modules(

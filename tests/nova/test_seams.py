@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import wrapt
 
-from cpu_tiers.conf import compute, filter_scheduler
+from cpu_tiers.conf import compute, filter_scheduler, weigher
 from cpu_tiers.nova import options
 from cpu_tiers.nova.api import features
 from cpu_tiers.nova.compute import driver
@@ -398,7 +398,7 @@ SWITCHES = {
 @pytest.fixture
 def everything_on() -> Iterator[None]:
     """Switch all features on."""
-    for module in (compute, filter_scheduler):
+    for module in (compute, filter_scheduler, weigher):
         options.register(module)
     for name, group in SWITCHES.items():
         CONF.set_override(name, "/nowhere/decisions" if name == RECORD else True, group)

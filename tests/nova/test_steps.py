@@ -13,7 +13,7 @@ from nova.scheduler.host_manager import HostState
 from nova.scheduler.manager import SchedulerManager
 from nova.scheduler.utils import ResourceRequest
 
-from cpu_tiers.conf import compute, filter_scheduler
+from cpu_tiers.conf import compute, filter_scheduler, weigher
 from cpu_tiers.nova import options
 from cpu_tiers.nova.compute.features import COMPUTE
 from cpu_tiers.nova.options import CONF
@@ -36,6 +36,7 @@ def switch_on() -> Iterator[Callable[..., None]]:
     """Set options of ``[filter_scheduler]`` until the end of the test."""
     options.register(compute)
     options.register(filter_scheduler)
+    options.register(weigher)
     set_now: list[str] = []
 
     def switch(*names: str) -> None:

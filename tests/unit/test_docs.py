@@ -78,7 +78,7 @@ LOADED = {
             *entry_points("cpu_tiers.inventory"),
         ]
     ),
-    "nova-api": loaded(["cpu_tiers.nova.api.validators"]),
+    "nova-api": loaded(["cpu_tiers.nova.api.validators", "cpu_tiers.conf.api"]),
     "commands": loaded(
         [
             "cpu_tiers.tools.frame.app",

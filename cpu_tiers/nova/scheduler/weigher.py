@@ -54,6 +54,7 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
         :raises InvalidInput: a trait is preferred and avoided.
         """
         options.register(filter_scheduler)
+        options.register(weigher)
         SCHEDULER.start()
         weigher.request_traits(CONF.filter_scheduler, {})
         for line in idle_names(CONF.filter_scheduler):

@@ -24,7 +24,7 @@ from nova.scheduler.client import report
 from nova.virt import hardware
 from oslo_utils import timeutils, uuidutils
 
-from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.conf import filter_scheduler, weigher
 from cpu_tiers.nova import options
 from cpu_tiers.nova.options import CONF
 from tests.random_clouds.hosts import Cell, Device, Host, Server
@@ -108,6 +108,7 @@ def scheduler(
     of_group = [("filter_scheduler", name, value) for name, value in of_test.items()]
     with ExitStack() as cleanup:
         options.register(filter_scheduler)
+        options.register(weigher)
         for group, name, value in (*OPTIONS, *of_group):
             CONF.set_override(name, value, group)
             cleanup.callback(CONF.clear_override, name, group)

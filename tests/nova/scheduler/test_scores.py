@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 from nova import objects
 
-from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.conf import filter_scheduler, weigher
 from cpu_tiers.nova import options
 from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.scheduler import scores
@@ -94,6 +94,7 @@ def test_the_allocations_of_a_server_on_the_host_are_subtracted() -> None:
         for uuid, root, name in (("one", "one", "VCPU"), ("pool", "storage", "DISK_GB"))
     }
     options.register(filter_scheduler)
+    options.register(weigher)
     request = scores.RequestScores(summaries, spec())
     # The mean of the resource score, 1 - 2 of 8 VCPU, and of the trait score, 0 without traits.
     assert request.of(["one"]) == [pytest.approx(0.75 / 2)]
@@ -139,6 +140,7 @@ def fragmenting(summaries: Any) -> scores.RequestScores:
         flavor=flavor, image=None, requested_resources=[], request_level_params=level, is_bfv=False
     )
     options.register(filter_scheduler)
+    options.register(weigher)
     options.CONF.set_override("resource_provider_scoring", "fragmentation", "filter_scheduler")
     return scores.RequestScores(summaries, spec)
 

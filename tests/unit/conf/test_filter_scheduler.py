@@ -1,11 +1,13 @@
 from typing import Any
 
-from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.conf import filter_scheduler, weigher
 from cpu_tiers.weights import LITERAL, SCORINGS
+
+OPTIONS: list[Any] = [*filter_scheduler.OPTIONS, *weigher.OPTIONS]
 
 
 def option(name: str) -> Any:
-    return next(option for option in filter_scheduler.OPTIONS if option.name == name)
+    return next(option for option in OPTIONS if option.name == name)
 
 
 def test_every_scoring_can_be_chosen_and_is_described() -> None:
@@ -19,7 +21,7 @@ def test_the_default_scoring_is_the_pseudocode_of_the_spec() -> None:
 
 
 def test_all_options_are_off_by_default() -> None:
-    on = {option.name: option.default for option in filter_scheduler.OPTIONS if option.default}
+    on = {option.name: option.default for option in OPTIONS if option.default}
     # Without effect at a multiplier of 0.0, without a file, and without a trait of PRESSURE.
     assert on == {
         "resource_provider_scoring": "literal",
