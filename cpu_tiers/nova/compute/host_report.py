@@ -2,8 +2,7 @@
 
 ``ResourceTracker._update_to_placement`` is the only caller of the driver's
 ``update_provider_tree``, and does not tell the driver whether nova-compute is starting: the only
-time when Nova reshapes. A seam keeps the arguments of the function for the time of the call. The
-arguments of both functions are one value here, and every function of the report takes the value.
+time when Nova reshapes. A seam keeps the arguments of the function for the time of the call.
 """
 
 from __future__ import annotations

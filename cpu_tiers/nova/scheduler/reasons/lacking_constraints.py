@@ -1,11 +1,10 @@
-"""Seam that names, in the fault of a server without a host, what the hosts lack.
+"""Seam that names, in the fault of a server without a host, what the hosts lack (decision D84).
 
 After an empty answer, nova-scheduler sends the query again without each resource class and each
-required trait alone, and then without two of them. The constraints are those of
-:mod:`cpu_tiers.translators.constraints`, which the commands name, too, and Placement's answer
-decides. What a user cannot change is not named, such as the aggregates of a zone and forbidden
-traits. For a server with dedicated CPUs, nova-scheduler sends two queries, with PCPU and then with
-VCPU. If both answers are empty, the constraints of both are named (decision D84).
+required trait alone, and then without two of them. What a user cannot change is not named, such as
+the aggregates of a zone and forbidden traits. For a server with dedicated CPUs, nova-scheduler
+sends two queries, with PCPU and then with VCPU. If both answers are empty, the constraints of both
+are named.
 """
 
 from __future__ import annotations
