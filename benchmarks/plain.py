@@ -27,8 +27,7 @@ from cpu_tiers.tools.simulation import CloudProvider, SimulatedCloud
 from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
 from cpu_tiers.tools.simulation.requests import Arrival
 from cpu_tiers.tools.simulation.run import Outcome, simulate
-from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
-from cpu_tiers.tools.simulation.scores import Scores
+from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler, Scores
 from cpu_tiers.translators import ServerRequest, translate
 
 CPUS, MEMORY_GIB = 64, 256

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from cpu_tiers.extra_specs.shares import Shares
@@ -12,8 +13,10 @@ from cpu_tiers.model.names import PCPU, VCPU
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 from cpu_tiers.tools.simulation.policies import HostStates, Policy, with_weights
-from cpu_tiers.tools.simulation.scores import Asked, CostScores, Scores
+from cpu_tiers.weights import Forest, Scoring, make_forest
+from cpu_tiers.weights.cost.amounts import HostTotals, Scale
 from cpu_tiers.weights.cost.gradient import History
+from cpu_tiers.weights.forest import Summary
 from cpu_tiers.weights.fragmentation import best_first
 from cpu_tiers.weights.scoring import CostScoring
 
@@ -47,28 +50,23 @@ class Demand:
 
 
 class _Candidates:
-    """The hosts that have room for a demand, their candidates and their scores."""
+    """The hosts that have room for a demand, their candidates and their scores.
+
+    :ivar room: the hosts that have room, as of the last call of :meth:`hosts`.
+    """
 
     def __init__(
         self, cloud: SimulatedCloud, demand: Demand, policy: Policy, history: History
     ) -> None:
-        self._cloud = cloud
+        self.cloud, self.demand = cloud, demand
         self._searches = [cloud.search(query, each_order=False) for query in demand.queries]
         suffixes = {group.suffix for query in demand.queries for group in query.groups}
         self._has_nodes = "_PROC1" in suffixes
-        self._room: dict[str, None] = {}
+        self.room: dict[str, None] = {}
         self.scores: Scores | None = None
         if policy.scoring and policy.multiplier:
             of_kind = CostScores if isinstance(policy.scoring, CostScoring) else Scores
-            asked = Asked(
-                policy=policy,
-                scoring=policy.scoring,
-                weighed=demand.weighed or demand.queries[0],
-                traits=demand.queries[0].required_traits(),
-                candidates=self.of,
-                has_room=self._room.__contains__,
-            )
-            self.scores = of_kind(cloud, asked, history)
+            self.scores = of_kind(self, policy, policy.scoring, history)
 
     def hosts(self) -> list[str]:
         """Return the hosts that have room now."""
@@ -76,26 +74,164 @@ class _Candidates:
         self._note_room(changed)
         if self.scores is not None:
             self.scores.update(changed)
-        return list(self._room)
+        return list(self.room)
 
     def _note_room(self, changed: Iterable[str]) -> None:
         for root in changed:
             # Where two nodes of a guest would be on the same NUMA node, no guest can be placed.
             is_found = any(root in search.hosts() for search in self._searches)
             if is_found and (not self._has_nodes or self.of(root)):
-                self._room[root] = None
+                self.room[root] = None
             else:
-                self._room.pop(root, None)
+                self.room.pop(root, None)
 
     def of(self, root: str) -> Sequence[AllocationRequest]:
         """Return the candidates of a host on which a guest can be placed, the best first."""
         for search in self._searches:
             requests = search.requests(root)
             if requests and self._has_nodes:
-                requests = best_first(self._cloud.answer(requests)).allocation_requests
+                requests = best_first(self.cloud.answer(requests)).allocation_requests
             if requests:
                 return requests
         return ()
+
+
+class Scores:
+    """The scores of the hosts of candidates, if a score depends on the host only.
+
+    The formulas are taken from :class:`~cpu_tiers.weights.Forest`, as in nova-scheduler. Only
+    hosts that have changed are read again.
+
+    :param scoring: that of the policy.
+    :param history: the earlier requests for servers of all flavors.
+    """
+
+    def __init__(
+        self, candidates: _Candidates, policy: Policy, scoring: Scoring, history: History
+    ) -> None:
+        self._cloud = candidates.cloud
+        self._candidates = candidates
+        self._policy = policy
+        self._scoring = scoring
+        self._history = history
+        self._hosts: Collection[str] = ()
+        self._forest: Forest | None = None
+        self._moment = 0
+
+    def update(self, changed: Collection[str]) -> None:
+        """Note which hosts have changed; the first call has all hosts that ever have room."""
+        self._hosts = self._hosts or frozenset(changed)
+
+    def of(self, hosts: Sequence[str]) -> list[float]:
+        """Return the scores of all hosts that have room now, for a new request."""
+        forest = self._caught_up()
+        return (self._make_forest() if forest is None else forest).scores_of(hosts)
+
+    def best(self, root: str) -> int:
+        """Return the number of the candidate of a host that the new request claims."""
+        return 0 if self._forest is None else self._forest.best(root)
+
+    def _make_forest(self, scale: Scale | None = None) -> Forest:
+        demand = self._candidates.demand
+        weighed = demand.weighed or demand.queries[0]
+        self._forest = make_forest(
+            self._summaries(),
+            weighed.resources(),
+            demand.queries[0].required_traits(),
+            scoring=self._scoring,
+            only_resources=self._policy.resources,
+            only_traits=self._policy.traits,
+            groups=weighed.groups,
+            history=self._history,
+            scale=scale,
+        )
+        return self._forest
+
+    def _summaries(self) -> dict[str, Summary]:
+        return self._cloud.summaries(self._hosts)
+
+    def _caught_up(self) -> Forest | None:
+        """Return the forest after all claims and releases so far; ``None`` at first."""
+        if self._forest is not None:
+            for change in self._cloud.changes(self._moment):
+                if change.root in self._hosts:
+                    amounts = {change.provider: change.amounts}
+                    self._forest.claim(change.root, change.amounts, amounts)
+        self._moment = self._cloud.moment
+        return self._forest
+
+
+class CostScores(Scores):
+    """Scores that depend on all hosts that have room, and on earlier requests.
+
+    nova-scheduler makes a forest of the hosts that have room for each request. The forest here is
+    of all hosts, and has the scale of the hosts that have room.
+    """
+
+    def __init__(
+        self, candidates: _Candidates, policy: Policy, scoring: Scoring, history: History
+    ) -> None:
+        super().__init__(candidates, policy, scoring, history)
+        self._answer = AnsweredTrees(self._cloud)
+        self._changed: set[str] = set()
+
+    def update(self, changed: Collection[str]) -> None:
+        """Note which hosts have changed."""
+        super().update(changed)
+        self._changed.update(changed)
+        for root in changed:
+            self._answer.update(root, self._trees_of(root))
+
+    def _trees_of(self, root: str) -> frozenset[str]:
+        """Return the root providers of the trees of which candidates of a host allocate."""
+        if self._cloud.is_alone(root):
+            return frozenset([root] if root in self._candidates.room else ())
+        return self._cloud.trees_of(self._candidates.of(root))
+
+    def of(self, hosts: Sequence[str]) -> list[float]:
+        """Return the scores of all hosts that have room, and count the request."""
+        scale = self._answer.totals.scale(self._policy.resources)
+        forest = self._caught_up()
+        if forest is None:
+            forest = self._make_forest(scale)
+        elif forest.renew(scale, self._summaries):
+            self._changed.update(hosts)
+        if self._scoring.counts_typical:
+            for root in self._changed.intersection(hosts):
+                candidates = self._candidates.of(root)
+                forest.offer(root, [request.allocations for request in candidates])
+        self._changed.clear()
+        return forest.scores_of(hosts)
+
+
+class AnsweredTrees:
+    """The provider trees of which Placement would answer with summaries.
+
+    :ivar totals: the capacity and the use of these trees.
+    """
+
+    def __init__(self, cloud: SimulatedCloud) -> None:
+        self.totals = HostTotals()
+        self._cloud = cloud
+        self._trees: dict[str, frozenset[str]] = {}
+        self._times: Counter[str] = Counter()
+        self._added: dict[str, list[Summary]] = {}
+
+    def update(self, host: str, trees: frozenset[str]) -> None:
+        """Note of which trees the candidates of a host allocate; a pool of disks is another tree.
+
+        :param trees: the root providers.
+        """
+        before = self._trees.get(host, frozenset())
+        self._times.subtract(before)
+        self._times.update(trees)
+        self._trees[host] = trees
+        for root in before | trees:
+            if added := self._added.pop(root, None):
+                self.totals.add(added, 1, sign=-1)
+            if self._times[root]:
+                self._added[root] = list(self._cloud.summaries([root]).values())
+                self.totals.add(self._added[root], 1)
 
 
 class Scheduler:

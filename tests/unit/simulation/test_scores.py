@@ -7,8 +7,7 @@ import pytest
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.simulation import SimulatedCloud
 from cpu_tiers.tools.simulation.policies import Policy
-from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
-from cpu_tiers.tools.simulation.scores import AnsweredTrees
+from cpu_tiers.tools.simulation.scheduler import AnsweredTrees, Demand, Scheduler
 from cpu_tiers.weights import Scoring, make_forest
 from cpu_tiers.weights.cost.gradient import History
 from tests.unit.simulation.clouds import CARDS, SHARES, group, provider, query
