@@ -6,6 +6,7 @@ and 1.39 for groups with ``any_of``. The names in a group consist of letters, di
 needs no escaping.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from types import MappingProxyType
@@ -139,11 +140,10 @@ class CandidateQuery(NamedTuple):
 
     def resources(self) -> dict[str, int]:
         """Return the sum of each resource class over all groups."""
-        total: dict[str, int] = {}
+        total = Counter[str]()
         for group in self.groups:
-            for name, amount in group.resources.items():
-                total[name] = total.get(name, 0) + amount
-        return total
+            total.update(group.resources)
+        return dict(total)
 
     def required_traits(self) -> frozenset[str]:
         """Return the traits of all groups and of the root, including those of ``any_of``."""

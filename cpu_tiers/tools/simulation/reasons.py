@@ -100,9 +100,8 @@ class Reasons:
         host = self._hosts_by_root[root]
         state = self._state(host)
         if state not in self._alone:
-            self._alone[state] = tuple(
-                name for name in self.names if self._is_served(host, frozenset({name}))
-            )
+            names = (name for name in self.names if self._is_served(host, frozenset({name})))
+            self._alone[state] = tuple(names)
         return self._alone[state]
 
     def of(self, root: str) -> HostReason:

@@ -81,19 +81,15 @@ class ServerShape(NamedTuple):
 
     def amounts(self) -> dict[str, int]:
         """Return the sum of each resource class over all groups."""
-        total = dict(self.anywhere)
+        total = Counter(dict(self.anywhere))
         for group, count in self.groups:
-            for name, amount in group.amounts:
-                total[name] = total.get(name, 0) + count * amount
+            total.update({name: count * amount for name, amount in group.amounts})
         return total
 
     @property
     def traits(self) -> frozenset[str]:
         """All required and forbidden traits of the groups."""
-        named = self.avoided
-        for group, _ in self.groups:
-            named = named.union(group.required, group.forbidden, *group.any_of)
-        return named
+        return self.wanted.union(self.avoided, *(group.forbidden for group, _ in self.groups))
 
     @property
     def wanted(self) -> frozenset[str]:
