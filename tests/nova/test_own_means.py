@@ -15,7 +15,7 @@ from cpu_tiers.inventory import AllocationRatio, Host, InventoryOptions, build_t
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.writers.provider_yaml import provider_yaml
+from cpu_tiers.tools.writers.inventory import provider_yaml
 from tests.nova.cloud import MULTIPLIER, STOCK
 from tests.nova.computes import Computes
 from tests.nova.kinds import KeepsTuning

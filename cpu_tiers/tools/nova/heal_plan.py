@@ -122,22 +122,23 @@ def _heal(
     shares = healing.share_inventories(host.tree) if host else {}
     if host is None or not (shares or host.has_nodes):
         return HealPlan(host=compute_node.name)
+
+    def is_meant(owner: Owner) -> bool:
+        return not servers or owner.server in servers
+
     lacking = find_share_shortfalls(compute_node, host.holdings.amounts) if shares else ()
     residents, whole = _without_allocations(client, compute_node, host)
     additions = healing.plan_additions(
         host.tree,
         host.holdings,
-        [shortfall for shortfall in lacking if not servers or shortfall.owner.server in servers],
-        [shortfall for shortfall in whole if not servers or shortfall.owner.server in servers],
+        [shortfall for shortfall in lacking if is_meant(shortfall.owner)],
+        [shortfall for shortfall in whole if is_meant(shortfall.owner)],
         residents,
     )
     anchorless = healing.without_anchor(host.tree, host.holdings)
-    owners = {
-        consumer: owner
-        for consumer, owner in find_owners(compute_node, anchorless, host.holdings.keys()).items()
-        if not servers or owner.server in servers
-    }
-    additions = healing.with_anchors(additions, owners, ProviderName(compute_node.name))
+    owners = find_owners(compute_node, anchorless, host.holdings.keys())
+    meant = {consumer: owner for consumer, owner in owners.items() if is_meant(owner)}
+    additions = healing.with_anchors(additions, meant, ProviderName(compute_node.name))
     return HealPlan(
         host=compute_node.name, shares=shares, has_nodes=host.has_nodes, additions=additions
     )

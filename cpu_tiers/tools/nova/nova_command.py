@@ -3,7 +3,7 @@
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -79,12 +79,9 @@ def quiet() -> Iterator[None]:
     the error of the command.
     """
     shown = {"nova": logging.WARNING, "oslo_service": logging.WARNING, "oslo_db": logging.ERROR}
-    loggers = [logging.getLogger(name) for name in shown]
-    levels = [logger.level for logger in loggers]
-    for logger, level in zip(loggers, shown.values(), strict=True):
-        logger.setLevel(level)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
+    with ExitStack() as restored:
+        for name, level in shown.items():
+            logger = logging.getLogger(name)
+            restored.callback(logger.setLevel, logger.level)
             logger.setLevel(level)
+        yield

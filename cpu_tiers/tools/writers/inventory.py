@@ -1,5 +1,10 @@
-"""``cpu-tiers inventory show`` and ``inventory sync``: the provider tree of a host."""
+"""``cpu-tiers inventory show`` and ``inventory sync``: the provider tree of a host.
 
+``inventory show -f provider-yaml`` prints a file by which stock nova-compute reports CPU shares.
+Source: Nova, "Managing Resource Providers Using Config Files", ``nova.compute.provider_config``.
+"""
+
+import json
 import logging
 import shutil
 from argparse import ArgumentParser, Namespace
@@ -13,8 +18,9 @@ from oslo_config import cfg
 from cpu_tiers import extensions
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.inventory import Host, build_tree
+from cpu_tiers.inventory import Host, InventoryOptions, build_tree
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
+from cpu_tiers.model.names import CUSTOM_SHARES, VCPU, VCPU_SHARES
 from cpu_tiers.placement.records import inventory_json
 from cpu_tiers.placement.steps import Change
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
@@ -28,10 +34,45 @@ from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.inventories import excesses_of
 from cpu_tiers.tools.placement.sync import sync
-from cpu_tiers.tools.writers.provider_yaml import NAME as PROVIDER_YAML
-from cpu_tiers.tools.writers.provider_yaml import provider_yaml, warn_of_options
 
 LOG = logging.getLogger(__name__)
+
+PROVIDER_YAML = "provider-yaml"
+
+_HEAD = """\
+# The CPU shares of {host}, from nova.conf and the CPUs of the host.
+# Made by "cpu-tiers inventory show -f provider-yaml"; changes by hand are lost.
+# nova-compute reads the file only when it starts. The folder of the file is
+# [compute] provider_config_location, by default /etc/nova/provider_config/.
+meta:
+  schema_version: '1.0'
+providers:
+"""
+_ROOT = """\
+  # The root provider of the nova-compute that reads the file.
+  - identification:
+      uuid: $COMPUTE_NODE
+"""
+_NODE = """\
+  # A NUMA node: only the driver of cpu-tiers makes the provider.
+  - identification:
+      name: {name}
+"""
+_SHARES = """\
+    inventories:
+      additional:
+        - {resource_class}:
+            # {multiplier} shares for each of {cpus} shared CPUs ([libvirt] vcpu_share_multiplier).
+            total: {shares.total}
+            # The shares of [DEFAULT] reserved_host_cpus and [libvirt] emulator_overhead_percent.
+            reserved: {shares.reserved}
+            min_unit: 1
+            # The most for one server: the total, or 10000, the largest weight of the kernel.
+            max_unit: {shares.max_unit}
+            step_size: 1
+            # The ratio of VCPU: [DEFAULT] {ratio}.
+            allocation_ratio: {shares.allocation_ratio!r}
+"""
 
 
 class _InventoryCommand(NovaConfCommand, ListCommand):
@@ -164,3 +205,57 @@ def _lines(inventories: Mapping[str, Mapping[str, Any]]) -> str:
         + (f", in steps of {i['step_size']}" if i["step_size"] > 1 else "")
         for name, i in inventories.items()
     )
+
+
+def provider_yaml(tree: ProviderTree, options: InventoryOptions) -> str:
+    """Return a provider.yaml with the VCPU_SHARES of each provider, as Nova's loader accepts it.
+
+    :param tree: the provider tree of a host that reports shares.
+    :param options: the options that the tree was made with.
+    :raises InvalidInput: the host has no shared CPUs.
+    """
+    root = tree.providers[0].name
+    parts = []
+    for provider in tree.providers:
+        if VCPU_SHARES in provider.inventories:
+            name = json.dumps(provider.name, ensure_ascii=False)
+            parts.append(_ROOT if provider.parent is None else _NODE.format(name=name))
+            shares = provider.inventories[VCPU_SHARES]
+            text = _SHARES.format(
+                resource_class=CUSTOM_SHARES,
+                multiplier=options.vcpu_share_multiplier,
+                cpus=provider.inventories[VCPU].total,
+                shares=shares,
+                ratio=f"{'initial_' if shares.ratio_is_initial else ''}cpu_allocation_ratio",
+            )
+            parts.append(text)
+    if not parts:
+        raise InvalidInput.of(
+            f"host {root}",
+            "no shared CPUs, so no shares",
+            "set [compute] cpu_shared_set in the nova.conf of the host",
+        )
+    return _HEAD.format(host=root) + "".join(parts)
+
+
+def warn_of_options(options: InventoryOptions) -> None:
+    """Log what of nova.conf would make the file wrong."""
+    if options.cpu_allocation_ratio.is_initial:
+        LOG.warning(
+            "[DEFAULT] cpu_allocation_ratio is not set, so Nova keeps the ratio that VCPU has in"
+            " Placement. The file has the initial ratio, %s. Set cpu_allocation_ratio if VCPU has"
+            " another ratio.",
+            options.cpu_allocation_ratio.value,
+        )
+    if options.report_vcpu_shares:
+        LOG.warning(
+            "[libvirt] report_vcpu_shares is true. nova-compute accepts shares either from the"
+            " driver of cpu-tiers or from the file: remove the option before you restart"
+            " nova-compute with the file."
+        )
+    if options.enable_numa_reporting_to_placement:
+        LOG.warning(
+            "[compute] enable_numa_reporting_to_placement is true, so the file has the shares of"
+            " each NUMA node. Nova's own driver makes no providers of NUMA nodes: remove the"
+            " option first on a host with Nova's own driver."
+        )
