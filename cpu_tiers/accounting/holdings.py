@@ -151,11 +151,6 @@ class Holdings(_Held[ConsumerId, Portion[P]], Generic[P]):
         object.__setattr__(self, "entries", kept)
 
     @staticmethod
-    def by_id(portions: Mapping[Q, Mapping[str, Amounts]]) -> "Holdings[ProviderId]":
-        """Return holdings whose providers are named by their uuids."""
-        return Holdings({ConsumerId(c): Portion.by_id(body) for c, body in portions.items()})
-
-    @staticmethod
     def by_name(portions: Mapping[Q, Mapping[str, Amounts]]) -> "Holdings[ProviderName]":
         """Return holdings whose providers are named by their names."""
         return Holdings({ConsumerId(c): Portion.by_name(body) for c, body in portions.items()})

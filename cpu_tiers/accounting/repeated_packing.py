@@ -62,25 +62,21 @@ class RepeatedPacking(Generic[Row]):
 
     def _search(self) -> None:
         """Divide the solutions into smaller sets until no set can have a better solution."""
-        steps = 0
         # The least and the largest counts of the packages in each set of solutions.
         sets: list[tuple[dict[int, int], dict[int, int]]] = [({}, {})]
-        while sets:
-            if steps == MOST_STEPS:
-                self.is_exact = False
+        for _ in range(MOST_STEPS):
+            if not sets:
                 return
-            steps += 1
             least, most = sets.pop()
-            room = _left(
-                self.packages, [least.get(i, 0) for i in range(len(self.packages))], self._room
-            )
+            counts = [least.get(number, 0) for number in range(len(self.packages))]
+            room = _left(self.packages, counts, self._room)
             if any(amount < 0 for amount in room.values()):
                 continue
-            fraction = self._improve(room, least, most)
-            if fraction is not None:
+            if fraction := self._improve(room, least, most):
                 number, low = fraction
                 sets.append((least, {**most, number: low}))
                 sets.append(({**least, number: low + 1}, most))
+        self.is_exact = self.is_exact and not sets
 
     def _improve(
         self, room: dict[Row, int], least: Mapping[int, int], most: Mapping[int, int]
@@ -96,18 +92,16 @@ class RepeatedPacking(Generic[Row]):
             limits["most", number] = limit - least.get(number, 0)
             packages[number]["most", number] = 1
         relaxation = relax(packages, limits)
-        if relaxation.bound + sum(least.values()) <= self.total:
+        bound = relaxation.bound + sum(least.values())
+        if bound <= self.total:
             return None
         counts = [int(count + 1e-6) for count in relaxation.counts]
         left = _left(packages, counts, limits)
         if all(amount >= 0 for amount in left.values()):
-            more = _greedy(packages, left)
-            found = [
-                n + m + least.get(i, 0) for i, (n, m) in enumerate(zip(counts, more, strict=True))
-            ]
-            if sum(found) > self.total:
-                self.counts = found
-        if relaxation.bound + sum(least.values()) <= self.total:
+            pairs = enumerate(zip(counts, _greedy(packages, left), strict=True))
+            better = [n + more + least.get(number, 0) for number, (n, more) in pairs]
+            self.counts = max(self.counts, better, key=sum)
+        if bound <= self.total:
             return None
         parts = [abs(count - round(count)) for count in relaxation.counts]
         number = max(range(len(parts)), key=parts.__getitem__)
@@ -192,7 +186,7 @@ def _simple_bound(
     return min(bounds)
 
 
-class Relaxation(NamedTuple, Generic[Row]):
+class Relaxation(NamedTuple):
     """The solution of the linear program.
 
     :param counts: the number of each package; not whole numbers.
@@ -203,7 +197,7 @@ class Relaxation(NamedTuple, Generic[Row]):
     bound: int
 
 
-def relax(packages: Sequence[Mapping[Row, int]], room: Mapping[Row, int]) -> Relaxation[Row]:
+def relax(packages: Sequence[Mapping[Row, int]], room: Mapping[Row, int]) -> Relaxation:
     """Maximize the sum of the counts of all packages: a linear program.
 
     The simplex method works with floating-point numbers. The bound is exact nevertheless: the

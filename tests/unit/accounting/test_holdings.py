@@ -81,12 +81,14 @@ def test_a_portion_does_not_change_with_the_mapping_given_to_the_constructor() -
 
 
 def test_holdings_by_consumer_and_by_provider() -> None:
-    holdings = Holdings.by_id({"a": {"u0": {"VCPU": 1}, "u1": {"VCPU": 2}}, "b": {"u1": {"X": 4}}})
+    holdings = Holdings.by_name(
+        {"a": {"u0": {"VCPU": 1}, "u1": {"VCPU": 2}}, "b": {"u1": {"X": 4}}}
+    )
     assert holdings.total == {"u0": {"VCPU": 1}, "u1": {"VCPU": 2, "X": 4}}
     assert holdings.amounts == {"a": {"VCPU": 3}, "b": {"X": 4}}  # 1 + 2
-    assert holdings.of_provider(ProviderId("u0")) == {"a": {"VCPU": 1}}
+    assert holdings.of_provider(ProviderName("u0")) == {"a": {"VCPU": 1}}
     assert holdings.of(ConsumerId("c")) == {}
-    more = Holdings.by_id({"b": {"u1": {"X": 1}}, "c": {"u0": {"X": 1}}})
+    more = Holdings.by_name({"b": {"u1": {"X": 1}}, "c": {"u0": {"X": 1}}})
     assert (holdings + more).amounts == {"a": {"VCPU": 3}, "b": {"X": 5}, "c": {"X": 1}}  # 4 + 1
     assert repr(more) == "Holdings({'b': {'u1': {'X': 1}}, 'c': {'u0': {'X': 1}}})"
 
