@@ -6,7 +6,7 @@ page sizes where its guest runs; a server without a topology goes to one node, w
 small pages (:mod:`~cpu_tiers.accounting.packing`). Pure.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion, ProviderId, ProviderName
@@ -109,6 +109,9 @@ class _Move:
         return UnplacedPart(consumer=self.consumer, name=self.name, why=f"{self.part}; {why}")
 
 
+_Place = tuple[_Move, NumaNode]
+
+
 def relocate(
     tree: ProviderTree,
     of_root: Mapping[ConsumerId, Amounts],
@@ -144,8 +147,8 @@ def assign_to_nodes(
     moves = _moves(tree, of_root, residents)
     places, unplaced = _place(moves, read_nodes(tree, used))
     homeless = {part.consumer for part in unplaced}
-    fitting = (r for r in _relocations(moves, places) if r.consumer not in homeless)
-    return tuple(fitting), tuple(unplaced)
+    fitting = [place for place in places if place[0].consumer not in homeless]
+    return _relocations(fitting), tuple(unplaced)
 
 
 def _moves(
@@ -169,35 +172,24 @@ def _moves(
 
 def _place(
     moves: list[_Move], nodes: tuple[NumaNode, ...]
-) -> tuple[dict[int, NumaNode], list[UnplacedPart]]:
-    """Return a node for each move, by the number of the move, and the parts without a node."""
+) -> tuple[list[_Place], list[UnplacedPart]]:
     by_cell = {node.cell: node for node in nodes}
     left = {node.cell: dict(node.left) for node in nodes}
-    places: dict[int, NumaNode] = {}
-    floating, unplaced = {}, []
+    places, floating, unplaced = list[_Place](), list[_Move](), list[UnplacedPart]()
     # Guests that are pinned come first: they cannot go elsewhere, and the others can.
-    for number, move in enumerate(moves):
+    for move in moves:
         cell, amounts = move.part.cell, move.part.amounts
         if cell is None:
-            floating[number] = move
+            floating.append(move)
         elif cell not in by_cell:
             why = f"it runs on NUMA node {cell}, which the host does not report"
             unplaced.append(move.unplaced(why))
         elif limit := by_cell[cell].limit(amounts, left[cell]):
             unplaced.append(move.unplaced(limit))
         else:
-            places[number] = by_cell[cell]
+            places.append((move, by_cell[cell]))
             for kind, amount in amounts.items():
                 left[cell][kind] -= amount
-    packed, left_over = _pack(floating, nodes, left)
-    return places | packed, unplaced + left_over
-
-
-def _pack(
-    floating: Mapping[int, _Move],
-    nodes: tuple[NumaNode, ...],
-    left: Mapping[int, Mapping[str, int]],
-) -> tuple[dict[int, NumaNode], list[UnplacedPart]]:
     items = [
         PackingItem(
             consumer=move.consumer,
@@ -206,13 +198,12 @@ def _pack(
                 b for b, node in enumerate(nodes) if not node.limit(move.part.amounts, node.left)
             ),
         )
-        for move in floating.values()
+        for move in floating
     ]
     packing = pack(items, [left[node.cell] for node in nodes])
-    places, unplaced = {}, []
-    for item, in_bin, (number, move) in zip(items, packing.bins, floating.items(), strict=True):
+    for item, in_bin, move in zip(items, packing.bins, floating, strict=True):
         if in_bin is not None:
-            places[number] = nodes[in_bin]
+            places.append((move, nodes[in_bin]))
         else:
             unplaced.append(move.unplaced(_why(move.part, item, nodes, packing.gave_up)))
     return places, unplaced
@@ -227,16 +218,16 @@ def _why(part: GuestPart, item: PackingItem, nodes: tuple[NumaNode, ...], gave_u
     return "no NUMA node has room for it beside the others"
 
 
-def _relocations(moves: list[_Move], places: Mapping[int, NumaNode]) -> tuple[Relocation, ...]:
+def _relocations(places: Iterable[_Place]) -> tuple[Relocation, ...]:
     portions: dict[ConsumerId, Portion[ProviderName]] = {}
-    names = {move.consumer: move.name for move in moves}
-    for number, node in sorted(places.items()):
-        move = moves[number]
+    names: dict[ConsumerId, str] = {}
+    for move, node in places:
+        names[move.consumer] = move.name
         for kind, amount in move.part.amounts.items():
             provider, resource_class = node.places[kind]
             placed = portions.get(move.consumer, _NOTHING)
             portions[move.consumer] = placed + Portion({provider: {resource_class: amount}})
     return tuple(
-        Relocation(consumer=consumer, name=names[consumer], resources=portion)
-        for consumer, portion in portions.items()
+        Relocation(consumer=consumer, name=names[consumer], resources=portions[consumer])
+        for consumer in sorted(portions)
     )
