@@ -55,9 +55,8 @@ def pack(items: Sequence[PackingItem], rooms: Sequence[Room]) -> Packing:
     """Put each item into a bin.
 
     :param rooms: the room of each bin.
-    :return: a packing of all items if the search finds one. Otherwise the
-        better packing of the two quick orders; the order that takes the smallest
-        items first leaves few items over.
+    :return: a packing of all items if the search finds one. Otherwise the better packing of the
+        two quick orders; the order that takes the smallest items first leaves few items over.
     """
     totals = Counter[str]()
     for room in rooms:
@@ -124,10 +123,9 @@ def _take(item: PackingItem, left: dict[str, int], sign: int = -1) -> None:
 class _Search:
     """A depth-first search that tries each item in each bin, without equivalent packings.
 
-    If two bins are alike at a step, only the first is tried. If two items are
-    alike, the second never goes to an earlier bin than the first. Of all
-    equivalent packings the first in order remains, so a packing is always found
-    if one exists.
+    If two bins are alike at a step, only the first is tried. If two items are alike, the second
+    never goes to an earlier bin than the first. Of all equivalent packings the first in order
+    remains, so a packing is always found if one exists.
     """
 
     def __init__(
