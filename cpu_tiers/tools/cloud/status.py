@@ -53,14 +53,14 @@ def inspect(
         # own first.
         with warnings.catch_warnings(record=True):
             from cpu_tiers.nova.options import CONF
-            from cpu_tiers.tools.nova import flavor_findings
+            from cpu_tiers.tools.nova import stored_flavors
         hide(CONF)
         with (
             ProgressLine("reading flavors and servers") as progress,
-            flavor_findings.databases(files, folders),
+            stored_flavors.databases(files, folders),
         ):
-            flavors = flavor_findings.inspect_flavors(progress.tell)
-            return flavors, list(flavor_findings.inspect_cells(progress.tell))
+            flavors = stored_flavors.inspect_flavors(progress.tell)
+            return flavors, list(stored_flavors.inspect_cells(progress.tell))
 
 
 def check_flavors(flavors: Inspection, cells: Sequence[Inspection]) -> Result:

@@ -14,11 +14,11 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 from cpu_tiers import in_time
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.cloud.status import check_flavors, check_pinned
-from cpu_tiers.tools.nova.flavor_findings import each_in_time, inspect_cells, inspect_flavors
+from cpu_tiers.tools.nova.stored_flavors import each_in_time, inspect_cells, inspect_flavors
 from cpu_tiers.tools.placement.inventories import HostSurvey
 from tests.nova.stored_rows import NOTHING, make_flavor, store_server
 
-FINDINGS = "cpu_tiers.tools.nova.flavor_findings"
+FINDINGS = "cpu_tiers.tools.nova.stored_flavors"
 BOOT = "no server can be created or resized with the flavor with"
 API = "[api] refuse_faulty_flavors = true"
 SHARES = "[filter_scheduler] query_placement_for_vcpu_shares = true"
