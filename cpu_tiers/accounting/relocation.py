@@ -9,15 +9,10 @@ small pages (:mod:`~cpu_tiers.accounting.packing`). Pure.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from cpu_tiers.accounting import numa_nodes
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion, ProviderId, ProviderName
 from cpu_tiers.accounting.missing_shares import Owner
-from cpu_tiers.accounting.numa_nodes import (
-    GuestPart,
-    NumaNode,
-    divide_guest,
-    page_sizes,
-    read_nodes,
-)
+from cpu_tiers.accounting.numa_nodes import GuestPart, NumaNode
 from cpu_tiers.accounting.packing import PackingItem, pack
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.model.guest import GuestTopology, Pinning
@@ -145,7 +140,7 @@ def assign_to_nodes(
     :param used: what all consumers hold of the NUMA nodes already.
     """
     moves = _moves(tree, of_root, residents)
-    places, unplaced = _place(moves, read_nodes(tree, used))
+    places, unplaced = _place(moves, numa_nodes.read_nodes(tree, used))
     homeless = {part.consumer for part in unplaced}
     fitting = [place for place in places if place[0].consumer not in homeless]
     return _relocations(fitting), tuple(unplaced)
@@ -156,13 +151,13 @@ def _moves(
     of_root: Mapping[ConsumerId, Amounts],
     residents: Mapping[ConsumerId, Resident],
 ) -> list[_Move]:
-    moving, sizes = OF_NODES - tree.root.inventories.keys(), page_sizes(tree)
+    moving, sizes = OF_NODES - tree.root.inventories.keys(), numa_nodes.page_sizes(tree)
     moves = []
     for consumer in sorted(of_root):
         amounts = {name: n for name, n in of_root[consumer].items() if name in moving and n}
         if amounts:
             resident = residents.get(consumer, Resident())
-            parts = divide_guest(amounts, resident.topology, resident.pinning, sizes)
+            parts = numa_nodes.divide_guest(amounts, resident.topology, resident.pinning, sizes)
             name = f"consumer {consumer}, which Nova does not know"
             if owner := resident.owner:
                 name = f"{owner.name}, flavor {owner.flavor.name}"

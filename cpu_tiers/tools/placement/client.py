@@ -21,15 +21,7 @@ from cpu_tiers.placement.records import Consumer, Inventories, Traits
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import NOVA_CONF, Settings
 from cpu_tiers.tools.placement.exchange import Exchange, Transport
-from cpu_tiers.tools.placement.response import (
-    PlacementResponse,
-    ShareNames,
-    read_amounts,
-    read_consumer,
-    read_inventories,
-    read_provider,
-    read_traits,
-)
+from cpu_tiers.tools.placement.response import PlacementResponse, ShareNames
 
 
 class PlacementClient:
@@ -166,7 +158,7 @@ class PlacementClient:
     def provider(self, provider_uuid: str) -> Provider:
         """Return the provider with this uuid."""
         response = self._exchange.request("GET", f"/resource_providers/{provider_uuid}")
-        return read_provider(response, response.body)
+        return response.provider(response.body)
 
     def providers_in_tree(self, provider_uuid: str) -> tuple[Provider, ...]:
         """Return all providers in the tree of this provider."""
@@ -201,7 +193,7 @@ class PlacementClient:
         if response.status in expected:
             return ()
         items = response.read(response.body, "resource_providers", list)
-        return tuple(read_provider(response, item) for item in items)
+        return tuple(map(response.provider, items))
 
     def create_provider(
         self, name: str, *, parent_uuid: str | None = None, provider_uuid: str | None = None
@@ -223,7 +215,7 @@ class PlacementClient:
             if existing is None or existing.uuid != new_uuid:
                 raise
             return existing
-        return read_provider(response, response.body)
+        return response.provider(response.body)
 
     def delete_provider(self, provider_uuid: str) -> None:
         """Delete a provider, if the provider still exists.
@@ -236,7 +228,7 @@ class PlacementClient:
 
     def inventories(self, provider_uuid: str) -> Inventories:
         """Return the inventories of a provider."""
-        return read_inventories(self._of_provider(provider_uuid, "inventories"))
+        return self._of_provider(provider_uuid, "inventories").inventories()
 
     def set_inventories(self, provider_uuid: str, inventories: Inventories) -> Inventories:
         """Replace all inventories of a provider, and return them with their new generation.
@@ -245,11 +237,11 @@ class PlacementClient:
         :raises InventoryInUse: servers hold allocations of a removed resource class.
         """
         body = inventories.to_json()
-        return read_inventories(self._of_provider(provider_uuid, "inventories", body))
+        return self._of_provider(provider_uuid, "inventories", body).inventories()
 
     def traits(self, provider_uuid: str) -> Traits:
         """Return the traits of a provider."""
-        return read_traits(self._of_provider(provider_uuid, "traits"))
+        return self._of_provider(provider_uuid, "traits").traits()
 
     def set_traits(self, provider_uuid: str, traits: Traits) -> Traits:
         """Replace all traits of a provider, and return them with their new generation.
@@ -258,7 +250,7 @@ class PlacementClient:
         """
         names = sorted(traits.names)
         body = {"resource_provider_generation": traits.generation, "traits": names}
-        return read_traits(self._of_provider(provider_uuid, "traits", body))
+        return self._of_provider(provider_uuid, "traits", body).traits()
 
     def aggregates(self, provider_uuid: str) -> frozenset[str]:
         """Return the uuids of the aggregates that a provider is in."""
@@ -268,14 +260,14 @@ class PlacementClient:
     def usages(self, provider_uuid: str) -> dict[str, int]:
         """Return the allocated amounts of a provider, by resource class."""
         response = self._of_provider(provider_uuid, "usages")
-        return dict(read_amounts(response, response.body, "usages"))
+        return dict(response.amounts(response.body, "usages"))
 
     def allocations(self, provider_uuid: str) -> dict[ConsumerId, Amounts]:
         """Return the amounts that each consumer has of a provider, by the consumer's uuid."""
         response = self._of_provider(provider_uuid, "allocations")
         allocations = response.read(response.body, "allocations", dict)
         return {
-            ConsumerId(consumer): read_amounts(response, allocation, "resources")
+            ConsumerId(consumer): response.amounts(allocation, "resources")
             for consumer, allocation in allocations.items()
         }
 
@@ -289,7 +281,7 @@ class PlacementClient:
     def consumer(self, consumer_uuid: str) -> Consumer:
         """Return a consumer; a consumer unknown to Placement has no allocations."""
         response = self._exchange.request("GET", f"/allocations/{consumer_uuid}")
-        return read_consumer(response, consumer_uuid)
+        return response.consumer(consumer_uuid)
 
     def set_consumers(self, *consumers: Consumer) -> None:
         """Replace the allocations of several consumers in one transaction.

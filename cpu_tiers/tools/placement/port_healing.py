@@ -8,17 +8,10 @@ finds the allocation that is left, see :mod:`~cpu_tiers.accounting.port_bindings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from cpu_tiers.accounting import port_bindings
 from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
 from cpu_tiers.accounting.missing_shares import Owner
-from cpu_tiers.accounting.port_bindings import (
-    PortBinding,
-    PortShortfall,
-    bind,
-    find_port_shortfalls,
-    is_on,
-    one_line,
-    several,
-)
+from cpu_tiers.accounting.port_bindings import PortBinding, PortShortfall
 from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY
 from cpu_tiers.model.inventory import limit_of
@@ -170,7 +163,7 @@ def _plan(
     pending: Portion[ProviderId],
 ) -> tuple[PortShortfall, ...]:
     flavor_amounts = _flavor_amounts(server.owner)
-    shortfalls = find_port_shortfalls(
+    shortfalls = port_bindings.find_port_shortfalls(
         server.ports, present.allocations, tree, server.interfaces, flavor_amounts
     )
     if not present.allocations and not server.will_hold:
@@ -216,14 +209,14 @@ def _served(
     try:
         ways = _ways(client, tree, server, ports)
     except InvalidInput as error:
-        limit = one_line(error)
+        limit = port_bindings.one_line(error)
     if not ways:
         return {port.id: PortShortfall(port=port, limit=limit) for port in ports}
     served = {}
     for port in ports:
         first, *others = bindings = [way[port.id] for way in ways]
         if any(binding.providers != first.providers for binding in others):
-            served[port.id] = PortShortfall(port=port, limit=several(bindings, tree))
+            served[port.id] = PortShortfall(port=port, limit=port_bindings.several(bindings, tree))
         else:
             served[port.id] = PortShortfall(port=port, binding=first, lacks=first.portion)
     return served
@@ -239,11 +232,13 @@ def _ways(
         answer = CandidateSurvey(client, [query]).answer([query])
     except UnknownNames:
         return []
-    ways = [bind(ports, candidate) for candidate in answer.allocation_requests]
+    ways = [port_bindings.bind(ports, candidate) for candidate in answer.allocation_requests]
     return [
         way
         for way in ways
-        if all(is_on(b, server.interfaces.get(port), tree) for port, b in way.items())
+        if all(
+            port_bindings.is_on(b, server.interfaces.get(port), tree) for port, b in way.items()
+        )
     ]
 
 

@@ -1,4 +1,4 @@
-"""An HTTP response of Placement, and functions that check its JSON and read records from it.
+"""An HTTP response of Placement, which checks its JSON and returns the records in it.
 
 A response may come from a proxy or from another service, so each key is checked.
 """
@@ -15,9 +15,15 @@ from cpu_tiers.model.document import MAX_BYTES, claims_json, load_json
 from cpu_tiers.model.inventory import MAX_CAPACITY, Inventory
 from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES, with_shares_named
 from cpu_tiers.model.providers import Provider
-from cpu_tiers.placement import records
 from cpu_tiers.placement.errors import PlacementAnswerCutOff, PlacementAnswerInvalid
-from cpu_tiers.placement.records import AMOUNTS, INSTANCE, Consumer, Inventories, Traits
+from cpu_tiers.placement.records import (
+    AMOUNTS,
+    INSTANCE,
+    Consumer,
+    Inventories,
+    Traits,
+    read_inventory,
+)
 
 T = TypeVar("T")
 
@@ -91,84 +97,70 @@ class PlacementResponse:
             status=self.status,
         )
 
+    def amounts(self, container: object, key: str) -> Amounts:
+        """Return the amounts by resource class under a key of a part of the body.
+
+        :raises PlacementAnswerInvalid: an amount is no whole number, or negative.
+        """
+        amounts = self.read(container, key, dict)
+        for name in amounts:
+            if self.read(amounts, name, int) < 0:
+                raise self.invalid(f"JSON with {amounts[name]} of {name}")
+        return amounts
+
+    def provider(self, body: object) -> Provider:
+        """Return the provider in a part of the body."""
+        uuid = self.read(body, "uuid", str)
+        is_root = self.read(body, "root_provider_uuid", str) == uuid
+        parent = None if is_root else self.read(body, "parent_provider_uuid", str)
+        return Provider(uuid=uuid, name=self.read(body, "name", str), parent=parent)
+
+    def inventories(self) -> Inventories:
+        """Return the inventories in the response of ``/resource_providers/…/inventories``."""
+        by_class = self.read(self.body, "inventories", dict)
+        return Inventories(
+            generation=self.read(self.body, "resource_provider_generation", int),
+            by_class={name: self._inventory(item) for name, item in by_class.items()},
+        )
+
+    def _inventory(self, body: object) -> Inventory:
+        ratio = self.read(body, "allocation_ratio", float)
+        if not math.isfinite(ratio):  # Python reads Infinity and NaN, which are no JSON
+            raise self.invalid(f"JSON with the allocation_ratio {ratio}")
+        amounts = {name: self.read(body, name, int) for name in AMOUNTS[:-1]}
+        return read_inventory({**amounts, "allocation_ratio": ratio})
+
+    def traits(self) -> Traits:
+        """Return the traits in the response of ``/resource_providers/…/traits``."""
+        return Traits(
+            generation=self.read(self.body, "resource_provider_generation", int),
+            names=frozenset(map(str, self.read(self.body, "traits", list))),
+        )
+
+    def consumer(self, uuid: str) -> Consumer:
+        """Return the consumer in the response of ``/allocations/{uuid}``."""
+        allocations = self.read(self.body, "allocations", dict)
+        if not allocations:
+            # Placement answers 200 for an unknown uuid, without generation, project and user.
+            return Consumer(uuid=uuid)
+        amounts = {provider: self.amounts(of, "resources") for provider, of in allocations.items()}
+        # Consumers that were written before microversion 1.38 are of the type unknown. Most of
+        # them are servers.
+        is_unknown = self.body.get("consumer_type", "unknown") == "unknown"
+        return Consumer(
+            uuid=uuid,
+            allocations=Portion.by_id(amounts),
+            generation=self.read(self.body, "consumer_generation", int),
+            project_id=self.read(self.body, "project_id", str),
+            user_id=self.read(self.body, "user_id", str),
+            consumer_type=INSTANCE if is_unknown else self.read(self.body, "consumer_type", str),
+        )
+
 
 def _is(value: object, kind: type[Any]) -> bool:
     if isinstance(value, bool):
         return kind is bool  # In Python bool is a subclass of int; in JSON true is no number.
     return isinstance(value, int | float if kind is float else kind)
-
-
-def read_amounts(response: PlacementResponse, body: object, key: str) -> Amounts:
-    """Return the amounts by resource class under a key of a body.
-
-    :raises PlacementAnswerInvalid: an amount is no whole number, or negative.
-    """
-    amounts = response.read(body, key, dict)
-    for name in amounts:
-        if response.read(amounts, name, int) < 0:
-            raise response.invalid(f"JSON with {amounts[name]} of {name}")
-    return amounts
-
-
-def read_provider(response: PlacementResponse, body: object) -> Provider:
-    """Return the provider in a part of a response."""
-    uuid = response.read(body, "uuid", str)
-    is_root = response.read(body, "root_provider_uuid", str) == uuid
-    parent = None if is_root else response.read(body, "parent_provider_uuid", str)
-    return Provider(uuid=uuid, name=response.read(body, "name", str), parent=parent)
-
-
-def read_inventories(response: PlacementResponse) -> Inventories:
-    """Return the inventories in the response of ``/resource_providers/…/inventories``."""
-    body = response.body
-    by_class = response.read(body, "inventories", dict)
-    return Inventories(
-        generation=response.read(body, "resource_provider_generation", int),
-        by_class={name: _inventory(response, item) for name, item in by_class.items()},
-    )
-
-
-def _inventory(response: PlacementResponse, body: object) -> Inventory:
-    ratio = response.read(body, "allocation_ratio", float)
-    if not math.isfinite(ratio):  # Python reads Infinity and NaN, which are no JSON
-        raise response.invalid(f"JSON with the allocation_ratio {ratio}")
-    amounts = {name: response.read(body, name, int) for name in AMOUNTS[:-1]}
-    return records.read_inventory({**amounts, "allocation_ratio": ratio})
-
-
-def read_traits(response: PlacementResponse) -> Traits:
-    """Return the traits in the response of ``/resource_providers/…/traits``."""
-    body = response.body
-    return Traits(
-        generation=response.read(body, "resource_provider_generation", int),
-        names=frozenset(map(str, response.read(body, "traits", list))),
-    )
-
-
-def read_consumer(response: PlacementResponse, uuid: str) -> Consumer:
-    """Return the consumer in the response of ``/allocations/{uuid}``."""
-    body = response.body
-    allocations = response.read(body, "allocations", dict)
-    if not allocations:
-        # Placement answers 200 for an unknown uuid, without generation, project and user.
-        return Consumer(uuid=uuid)
-    return Consumer(
-        uuid=uuid,
-        allocations=Portion.by_id(
-            {
-                provider: read_amounts(response, allocation, "resources")
-                for provider, allocation in allocations.items()
-            }
-        ),
-        generation=response.read(body, "consumer_generation", int),
-        project_id=response.read(body, "project_id", str),
-        user_id=response.read(body, "user_id", str),
-        # Consumers that were written before microversion 1.38 are of the type unknown. Most of
-        # them are servers.
-        consumer_type=INSTANCE
-        if body.get("consumer_type", "unknown") == "unknown"
-        else response.read(body, "consumer_type", str),
-    )
 
 
 class ShareNames:

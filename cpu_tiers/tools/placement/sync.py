@@ -6,14 +6,7 @@ A second run writes nothing, or finishes a first run that has failed.
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from cpu_tiers.accounting.holdings import (
-    Amounts,
-    ConsumerId,
-    Holdings,
-    Portion,
-    ProviderId,
-    ProviderName,
-)
+from cpu_tiers.accounting.holdings import Amounts, Holdings, ProviderId, ProviderName
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.numa import is_part
 from cpu_tiers.model.providers import Provider
@@ -162,8 +155,8 @@ def read_holdings(
     client: PlacementClient, state: State, names: Collection[str]
 ) -> Holdings[ProviderName]:
     """Return the holdings of the providers with these names."""
-    portions: dict[ConsumerId, dict[ProviderName, Amounts]] = {}
+    portions: dict[str, dict[str, Amounts]] = {}
     for name in sorted(names):
         for consumer, amounts in client.allocations(state.providers[name].uuid).items():
-            portions.setdefault(consumer, {})[ProviderName(name)] = amounts
-    return Holdings({consumer: Portion(portion) for consumer, portion in portions.items()})
+            portions.setdefault(consumer, {})[name] = amounts
+    return Holdings.by_name(portions)

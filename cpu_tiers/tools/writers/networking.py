@@ -8,13 +8,9 @@ from oslo_config import cfg
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.networking import build_networking_trees
+from cpu_tiers.model import network_agent
 from cpu_tiers.model.inventory import ProviderTree
-from cpu_tiers.model.network_agent import (
-    NetworkAgent,
-    is_chassis_table,
-    read_chassis,
-    reports_resources,
-)
+from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement.errors import Interrupted, PlacementError
 from cpu_tiers.tools.compute_api import read_agents
 from cpu_tiers.tools.frame.documents import read_json
@@ -131,8 +127,8 @@ def _sync(
 
 def _read_agents(path: str) -> tuple[NetworkAgent, ...]:
     document = read_json(path)
-    if is_chassis_table(document):
-        return read_chassis(document, where=path)
+    if network_agent.is_chassis_table(document):
+        return network_agent.read_chassis(document, where=path)
     if isinstance(document, list):
         raise InvalidInput.of(
             path,
@@ -150,7 +146,7 @@ def find_agents(services: Services, host: str) -> tuple[NetworkAgent, ...]:
     :raises ComputeApiUnavailable: Neutron does not answer.
     """
     agents = read_agents(services, host)
-    reporting = [agent for agent in agents if reports_resources(agent)]
+    reporting = [agent for agent in agents if network_agent.reports_resources(agent)]
     if not reporting:
         raise InvalidInput.of(
             f"--host {host}",
