@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from cpu_tiers.accounting import missing_shares
 from cpu_tiers.accounting.holdings import (
     Amounts,
     ConsumerId,
@@ -19,14 +20,7 @@ from cpu_tiers.accounting.holdings import (
     ProviderName,
     sum_portions,
 )
-from cpu_tiers.accounting.missing_shares import (
-    Addition,
-    Owner,
-    Shortfall,
-    additions_of,
-    missing_shares,
-    plan_share_additions,
-)
+from cpu_tiers.accounting.missing_shares import Addition, Owner, Shortfall
 from cpu_tiers.accounting.relocation import Relocation, Resident, UnplacedPart, assign_to_nodes
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import GuestCpus
@@ -77,7 +71,7 @@ def plan_additions(
     by_vcpu = holdings
     if VCPU_SHARES in tree.root.inventories:  # a provider.yaml may give shares to the root
         by_vcpu = Holdings({c: Portion({root: held}) for c, held in holdings.amounts.items()})
-    shares = plan_share_additions(share_inventories(tree), by_vcpu, without_shares)
+    shares = missing_shares.plan_share_additions(share_inventories(tree), by_vcpu, without_shares)
     added = sum_portions(addition.goes_to for addition in shares if not addition.limits)
     return shares + _whole_additions(tree, holdings.total + added, without_anything, residents)
 
@@ -154,7 +148,7 @@ def _whole_additions(
             of_provider = replace(shortfall, resources=resources)
             by_provider.setdefault(provider, []).append(of_provider)
     inventories = {ProviderName(each.name): each.inventories for each in tree.providers}
-    return (*without_node, *additions_of(inventories, used, by_provider))
+    return (*without_node, *missing_shares.additions_of(inventories, used, by_provider))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,9 +207,9 @@ def plan_moves(
     on_root = Holdings({c: Portion({root: amounts}) for c, amounts in of_root.items()})
     holdings, shares = on_root + on_nodes, share_inventories(tree)
     owners = {uuid: resident.owner for uuid, resident in residents.items() if resident.owner}
-    lacking = missing_shares(holdings.amounts, owners) if shares else ()
+    lacking = missing_shares.missing_shares(holdings.amounts, owners) if shares else ()
     # The shares of the root move along with its VCPU; the others are used on the nodes.
-    planned = plan_share_additions(shares, holdings, lacking, along=root)
+    planned = missing_shares.plan_share_additions(shares, holdings, lacking, along=root)
     additions = {addition.shortfall.consumer: addition for addition in planned}
     added = Holdings({consumer: addition.goes_to for consumer, addition in additions.items()})
     going = {consumer: (on_root + added).of(consumer)[root] for consumer in on_root}

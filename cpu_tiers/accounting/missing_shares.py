@@ -10,14 +10,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from cpu_tiers.accounting.holdings import (
-    Amounts,
-    ConsumerId,
-    Holdings,
-    P,
-    Portion,
-    ProviderName,
-)
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Holdings, P, Portion, ProviderName
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
 from cpu_tiers.model.flavor import Flavor, Image

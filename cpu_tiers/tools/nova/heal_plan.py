@@ -19,15 +19,10 @@ from typing import Any
 from nova import objects
 from nova.scheduler.utils import resources_from_flavor
 
-from cpu_tiers.accounting import healing
+from cpu_tiers.accounting import healing, missing_shares
 from cpu_tiers.accounting.healing import HealPlan, MovePlan, held_by_flavor
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Holdings, ProviderName
-from cpu_tiers.accounting.missing_shares import (
-    Owner,
-    Shortfall,
-    missing_shares,
-    plan_share_additions,
-)
+from cpu_tiers.accounting.missing_shares import Owner, Shortfall
 from cpu_tiers.accounting.relocation import Resident
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.shares import shares_inventory
@@ -77,7 +72,7 @@ def plan_reshape(
         if VCPU in provider.inventories
     }
     shortfalls = find_share_shortfalls(compute_node, host.holdings.amounts) if shares else ()
-    additions = plan_share_additions(shares, host.holdings, shortfalls)
+    additions = missing_shares.plan_share_additions(shares, host.holdings, shortfalls)
     return HealPlan(
         host=compute_node.name, shares=shares, has_nodes=host.has_nodes, additions=additions
     )
@@ -186,7 +181,7 @@ def _whole_shortfall(server: objects.Instance, owner: Owner, host: PlacementHost
         ),
         **{name: n for name, n in novas.items() if n and name not in OF_NODES},
     }
-    lacking = missing_shares({server.uuid: resources}, {server.uuid: owner})
+    lacking = missing_shares.missing_shares({server.uuid: resources}, {server.uuid: owner})
     shares = lacking[0].resources if lacking and VCPU_SHARES in reported else {}
     return Shortfall(consumer=server.uuid, owner=owner, resources={**resources, **shares})
 
@@ -244,7 +239,7 @@ def _root_amounts(compute_node: ComputeNode, tree: ProviderTree) -> dict[Consume
             amounts[uuid] = held_by_flavor(owner, novas, has_pcpu=PCPU in reported)
     faults.raise_if_any()
     if VCPU_SHARES in reported:
-        for shortfall in missing_shares(amounts, owners):
+        for shortfall in missing_shares.missing_shares(amounts, owners):
             amounts[shortfall.consumer] = {**amounts[shortfall.consumer], **shortfall.resources}
     return amounts
 

@@ -15,15 +15,9 @@ from cpu_tiers.model.document import MAX_BYTES, claims_json, load_json
 from cpu_tiers.model.inventory import MAX_CAPACITY, Inventory
 from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES, with_shares_named
 from cpu_tiers.model.providers import Provider
+from cpu_tiers.placement import records
 from cpu_tiers.placement.errors import PlacementAnswerCutOff, PlacementAnswerInvalid
-from cpu_tiers.placement.records import (
-    AMOUNTS,
-    INSTANCE,
-    Consumer,
-    Inventories,
-    Traits,
-    read_inventory,
-)
+from cpu_tiers.placement.records import AMOUNTS, INSTANCE, Consumer, Inventories, Traits
 
 T = TypeVar("T")
 
@@ -128,7 +122,7 @@ class PlacementResponse:
         if not math.isfinite(ratio):  # Python reads Infinity and NaN, which are no JSON
             raise self.invalid(f"JSON with the allocation_ratio {ratio}")
         amounts = {name: self.read(body, name, int) for name in AMOUNTS[:-1]}
-        return read_inventory({**amounts, "allocation_ratio": ratio})
+        return records.read_inventory({**amounts, "allocation_ratio": ratio})
 
     def traits(self) -> Traits:
         """Return the traits in the response of ``/resource_providers/…/traits``."""
