@@ -65,35 +65,32 @@ def read_empty_cloud(
     :param traits: the traits that matter.
     """
     named = traits_of_providers(client, client.traits_in_use() & {*traits, SHARING})
-    aggregates = _aggregates(client, [uuid for uuid, of in named.items() if SHARING in of])
-    return _read(
-        client,
-        client.providers(),
-        named,
-        lambda uuid: aggregates.get(uuid, ()),
-        progress,
-        is_empty=True,
-    ).cloud()
+    members = _aggregates(client, [uuid for uuid, of in named.items() if SHARING in of])
+
+    def aggregates_of(uuid: str) -> Collection[str]:
+        return members.get(uuid, ())
+
+    return _read(client, client.providers(), named, aggregates_of, progress, is_empty=True).cloud()
 
 
 def traits_of_providers(client: PlacementClient, names: Iterable[str]) -> Names:
     """Return which of some traits the providers have; it takes a request for each trait."""
-    traits: dict[str, set[str]] = {}
-    for name in sorted(names):
-        for record in client.providers_with_trait(name):
-            traits.setdefault(record.uuid, set()).add(name)
-    return traits
+    return _by_provider(names, client.providers_with_trait)
 
 
 def _aggregates(
     client: PlacementClient, providers: Iterable[str], others: Iterable[str] = ()
 ) -> Names:
-    aggregates: dict[str, set[str]] = {}
     names = {name for uuid in providers for name in client.aggregates(uuid)}
-    for name in sorted(names.union(others)):
-        for record in client.providers_in_aggregate(name):
-            aggregates.setdefault(record.uuid, set()).add(name)
-    return aggregates
+    return _by_provider(names.union(others), client.providers_in_aggregate)
+
+
+def _by_provider(names: Iterable[str], having: Callable[[str], Iterable[Provider]]) -> Names:
+    of_providers: dict[str, set[str]] = {}
+    for name in sorted(names):
+        for provider in having(name):
+            of_providers.setdefault(provider.uuid, set()).add(name)
+    return of_providers
 
 
 def _read(
