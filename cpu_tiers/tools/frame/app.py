@@ -40,7 +40,6 @@ class _Commands(CommandManager):
     """
 
     def load_commands(self, namespace: str) -> None:
-        """Add the commands of an entry point group, without importing them."""
         self.group_list.append(namespace)
         for command in entry_points(group=namespace):
             self.commands[command.name.replace("_", " ")] = command
@@ -68,7 +67,6 @@ class CpuTiersApp(App):
     def build_option_parser(
         self, description: str | None, version: str | None, argparse_kwargs: Any = None
     ) -> ArgumentParser:
-        """Add the global options, which most commands read."""
         parser = super().build_option_parser(
             description, version, {"allow_abbrev": False, **(argparse_kwargs or {})}
         )
@@ -225,12 +223,10 @@ class MaskingStream:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write a text without the secrets."""
         self._stream.write(masked(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write texts without the secrets."""
         for line in lines:
             self.write(line)
 

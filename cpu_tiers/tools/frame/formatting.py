@@ -35,7 +35,6 @@ class FormattedValue(FormattableColumn[Any]):
         self._show = show
 
     def human_readable(self) -> str:
-        """Return the text for a table."""
         return self._show(self._value)
 
 
@@ -48,7 +47,6 @@ class SingleObjectCsv(CSVLister, SingleFormatter):
     def emit_one(
         self, column_names: Sequence[str], data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
-        """Write a line for each field."""
         rows = zip(column_names, data, strict=True)
         self.emit_list(("Field", "Value"), rows, stdout, parsed_args)
 
@@ -67,16 +65,15 @@ class TextFormatter(ListFormatter, SingleFormatter):
     def emit_list(
         self, column_names: Sequence[str], data: Rows, stdout: TextIO, parsed_args: Namespace
     ) -> None:
-        """Print the text, without colors: bars and marks tell as much."""
         from rich.console import Console
 
+        # Without colors: bars and marks tell as much.
         console = Console(file=stdout, width=width(), highlight=False, no_color=True)
         parsed_args.print_text(console)
 
     def emit_one(
         self, column_names: Sequence[str], data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
-        """Write the paragraphs with an empty line between them."""
         texts = map(printable_lines, filter(None, map(_text_of, data)))
         stdout.write("\n\n".join(texts) + "\n")
 
@@ -116,7 +113,6 @@ class FittingTable(TableFormatter):
     def emit_list(
         self, column_names: Sequence[str], data: Rows, stdout: TextIO, parsed_args: Namespace
     ) -> None:
-        """Write a table, or the fields of each row."""
         rows = [[_shown(value) for value in row] for row in data]
         limit = _limit(stdout, parsed_args)
         fitting = _fitting(column_names, rows, limit)
@@ -129,7 +125,6 @@ class FittingTable(TableFormatter):
     def emit_one(
         self, column_names: Sequence[str], data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
-        """Write a table of two columns, or the fields."""
         values: Row = [str(_shown(value)) for value in data]
         limit = _limit(stdout, parsed_args)
         fitting = _fitting(("Field", "Value"), list(zip(column_names, values, strict=True)), limit)

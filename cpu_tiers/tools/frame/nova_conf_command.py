@@ -42,12 +42,8 @@ WRITES = "the command writes to Placement"
 """A reason to refuse a snapshot."""
 
 
-_EXTRAS = {
-    "altair": "page",
-    "jinja2": "page",
-    "prometheus_client": "prometheus",
-    "vl_convert": "page",
-}
+_EXTRAS = dict.fromkeys(("altair", "jinja2", "vl_convert"), "page")
+_EXTRAS["prometheus_client"] = "prometheus"
 """The extra of cpu-tiers that installs a library, which is imported where it is needed."""
 
 
@@ -82,7 +78,6 @@ class NovaConfCommand(Command):
     _opened: ExitStack
 
     def get_epilog(self) -> str:
-        """Return the end of the help, which names the global options."""
         if self.is_in_openstack_client:
             return str(super().get_epilog())
         # cliff lists only the options of the command itself in the command's help.
@@ -159,17 +154,14 @@ class NovaConfCommand(Command):
 
     @property
     def is_in_openstack_client(self) -> bool:
-        """Tell whether the openstack client runs the command."""
         return self._client_manager is not None
 
     @property
     def wants_embedded(self) -> bool:
-        """Tell whether ``--placement embedded`` was given."""
         return not self.is_in_openstack_client and bool(self._options.placement == "embedded")
 
     @property
     def config_files(self) -> list[str]:
-        """Return the paths that were given with ``--config-file``."""
         options = self._given if self.is_in_openstack_client else self._options
         return list(options.config_file)
 

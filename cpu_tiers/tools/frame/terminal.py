@@ -82,7 +82,6 @@ class WrappingStream(io.TextIOBase):
         self.console = Console(file=stream, highlight=False)
 
     def write(self, text: str) -> int:
-        """Print the complete lines, and keep the rest."""
         *lines, self._waiting = (self._waiting + text).split("\n")
         for line in lines:
             self._print(line, end="\n")
@@ -219,7 +218,6 @@ class ProgressLine:
             self._line.stop()
 
     def tell(self, text: str) -> None:
-        """Show another text, for example what the command does now."""
         if self._line:
             self._line.update(self._line.task_ids[0], description=text)
 

@@ -9,7 +9,7 @@ import re
 import socket
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlsplit
@@ -88,29 +88,19 @@ class MetricsServer:
             oldest = next(iter(self._clients))
             del self._clients[oldest]
             oldest.cancel()
-        with suppress(TimeoutError, asyncio.CancelledError, OSError, EOFError, ValueError):
+        # A client that is slow or gone, or whose request is cut off, too long or no HTTP.
+        gone = (TimeoutError, asyncio.CancelledError, OSError, EOFError)
+        with suppress(*gone, asyncio.LimitOverrunError, ValueError):
             async with asyncio.timeout(CLIENT_SECONDS):
-                await self._answer(reader, writer)
+                request = await reader.readuntil(b"\r\n\r\n")
+                if task in self._clients:
+                    self._clients[task] = self._clients.pop(task)
+                writer.transport.set_write_buffer_limits(high=0)
+                writer.write(_answer_of(self._application, _environ(request.decode("latin-1"))))
+                await writer.drain()  # until the kernel has the answer
+                writer.write_eof()
         self._clients.pop(task, None)
         writer.transport.abort()
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request, and wait until the kernel has the answer.
-
-        :raises EOFError, ValueError: the request is cut off, too long or no HTTP.
-        """
-        try:
-            request = await reader.readuntil(b"\r\n\r\n")
-        except asyncio.LimitOverrunError as error:
-            raise ValueError("the request is too long") from error
-        task = cast("asyncio.Task[None]", asyncio.current_task())
-        if task in self._clients:
-            self._clients[task] = self._clients.pop(task)
-        writer.transport.set_write_buffer_limits(high=0)
-        for part in _answer_of(self._application, _environ(request.decode("latin-1"))):
-            writer.write(part)
-        await writer.drain()
-        writer.write_eof()
 
 
 def _environ(request: str) -> dict[str, str]:
@@ -128,7 +118,7 @@ def _environ(request: str) -> dict[str, str]:
     }
 
 
-def _answer_of(application: Callable[..., Any], environ: dict[str, str]) -> Iterable[bytes]:
+def _answer_of(application: Callable[..., Any], environ: dict[str, str]) -> bytes:
     lines: list[str] = []
 
     def start(status: str, headers: Iterable[tuple[str, str]]) -> None:
@@ -137,8 +127,7 @@ def _answer_of(application: Callable[..., Any], environ: dict[str, str]) -> Iter
 
     body = b"".join(application(environ, start))
     lines += [f"Content-Length: {len(body)}", "Connection: close", "", ""]
-    yield "\r\n".join(lines).encode("latin-1")
-    yield body
+    return "\r\n".join(lines).encode("latin-1") + body
 
 
 @contextmanager
@@ -152,26 +141,18 @@ def bound(address: Address, collector: "Collector") -> Iterator[MetricsServer]:
     registry = CollectorRegistry()
     registry.register(collector)
     ProcessCollector(registry=registry)
-    try:
-        listener = _listener(address)
-    except OSError as error:
-        given = f"cannot listen on {address} ({error.strerror or error})"
-        allowed = "name another port, or end the program that listens there"
-        raise InvalidInput.of("--listen", given, allowed) from error
-    with listener:
+    with ExitStack() as stack:
+        try:
+            family = socket.getaddrinfo(address.host, address.port)[0][0]
+            listener = stack.enter_context(socket.socket(family))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+        except OSError as error:
+            given = f"cannot listen on {address} ({error.strerror or error})"
+            allowed = "name another port, or end the program that listens there"
+            raise InvalidInput.of("--listen", given, allowed) from error
         yield MetricsServer(listener, make_wsgi_app(registry))
-
-
-def _listener(address: Address) -> socket.socket:
-    listener = socket.socket(socket.getaddrinfo(address.host, address.port)[0][0])
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
-    except BaseException:
-        listener.close()
-        raise
-    return listener
 
 
 @contextmanager
