@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result
 
-from cpu_tiers.conf import compute, filter_scheduler
+from cpu_tiers.conf import compute, filter_scheduler, weigher
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, OTHER_SHARES, POLICY_TRAITS, VCPU_SHARES
 from cpu_tiers.model.providers import Excess
 from cpu_tiers.tools.frame.terminal import count_of_hosts, join_names
@@ -145,8 +145,8 @@ def check_weigher(conf: cfg.ConfigOpts) -> Iterator[str]:
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Register the options for :func:`check_host_traits`."""
-    for module in (filter_scheduler, compute):
+    """Register the options of nova-scheduler that the checks read."""
+    for module in (filter_scheduler, weigher, compute):
         conf.register_opts(module.OPTIONS, group=module.GROUP)
 
 
