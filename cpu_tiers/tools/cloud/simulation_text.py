@@ -92,14 +92,14 @@ def _sections(policies: Sequence[Values], *, show_all: bool) -> Iterator[tuple[s
 
 
 def _servers(policies: Sequence[Values]) -> Iterator[Line]:
-    yield "servers taken", _column(policies, "taken", "mean", _number)
-    yield "servers refused", _column(policies, "refused", "mean", _number)
+    yield "servers taken", _column(policies, "taken", "mean", "{:,.0f}".format)
+    yield "servers refused", _column(policies, "refused", "mean", "{:,.0f}".format)
     if any(policy["refused"]["least"] != policy["refused"]["most"] for policy in policies):
-        yield "  least", _column(policies, "refused", "least", _number)
-        yield "  most", _column(policies, "refused", "most", _number)
+        yield "  least", _column(policies, "refused", "least", "{:,.0f}".format)
+        yield "  most", _column(policies, "refused", "most", "{:,.0f}".format)
     hours = "refused_core_hours"
     yield "core-hours refused", _column(policies, hours, "mean", lambda p: f"{100 * p:.1f} %")
-    yield "first refused request", _column(policies, "first_refused", "mean", _number)
+    yield "first refused request", _column(policies, "first_refused", "mean", "{:,.0f}".format)
     yield "empty hosts, over time", _column(policies, "empty_hosts", "mean", "{:,.1f}".format)
     yield "empty hosts, at the end", _column(policies, "whole_hosts", "mean", "{:,.1f}".format)
 
@@ -108,10 +108,6 @@ def _column(
     policies: Sequence[Values], name: str, of: str, show: Callable[[float], str]
 ) -> Sequence[str]:
     return ["-" if policy[name] is None else show(policy[name][of]) for policy in policies]
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}"
 
 
 def _parts(

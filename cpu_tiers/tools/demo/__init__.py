@@ -85,13 +85,10 @@ class DemoCloud:
         self._client = client
         options = inventory_options(self.conf)
         self.trees: dict[str, ProviderTree] = {}
-        self._names: dict[str, str] = {}
         for name, host in self.hosts.items():
             self.trees[name] = build_tree(host, options, {**BUILT_IN, "gpu": gpu_reporter})
             sync(client, self.trees[name])
-            provider = client.find_provider(name)
-            assert provider is not None, "sync() has written it"  # noqa: S101  # narrows the type
-            self._names[provider.uuid] = name
+        self._names = {provider.uuid: provider.name for provider in client.providers()}
 
     def query(self, flavor: Flavor) -> CandidateQuery:
         query_shares = self.conf.filter_scheduler.query_placement_for_vcpu_shares
@@ -131,9 +128,8 @@ class DemoCloud:
         )
 
     def usage(self, host: str) -> dict[str, tuple[int, int]]:
-        provider = self._client.find_provider(host)
-        assert provider is not None, "written at the start"  # noqa: S101  # narrows the type
-        used = self._client.usages(provider.uuid)
+        (uuid,) = (uuid for uuid, name in self._names.items() if name == host)
+        used = self._client.usages(uuid)
         return {
             name: (used.get(name, 0), inventory.capacity)
             for name, inventory in self.trees[host].root.inventories.items()
