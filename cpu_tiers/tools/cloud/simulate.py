@@ -82,10 +82,7 @@ def _read_requests(
 def _flavors(
     parsed_args: Namespace, snapshot: Snapshot, faults: FaultList
 ) -> Mapping[str, Flavor]:
-    """Return the flavors of the file or else of the snapshot, by name.
-
-    :param faults: collects the faults of flavors that are left out.
-    """
+    """Return the flavors of the file or else of the snapshot, by name."""
     path = parsed_args.flavors
     flavors = tuple(read_flavors(path, faults)) if path else snapshot.flavors
     if not flavors:

@@ -42,8 +42,7 @@ def inspect(
 ) -> tuple[Inspection, Sequence[Inspection]]:
     """Return an inspection of the API database, and of each cell v2.
 
-    :param files: the configuration files of Nova.
-    :param folders: folders with configuration files of Nova.
+    :param files, folders: the configuration of Nova.
     :raises NovaMissing: Nova is not installed beside cpu-tiers.
     :raises NovaUnavailable: the API database does not answer.
     """

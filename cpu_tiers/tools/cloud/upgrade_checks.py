@@ -1,7 +1,8 @@
 """The checks of ``cpu-tiers-status upgrade check`` of hosts and of nova-scheduler's options.
 
-A check yields the texts of its warnings. oslo.config checks a value when the value is read, so a
-check of options raises the error of oslo.config for a wrong value.
+A check yields the texts of its warnings; ``conf`` is the configuration of nova-scheduler.
+oslo.config checks a value when the value is read, so a check of options raises the error of
+oslo.config for a wrong value.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,10 +25,7 @@ _OF_THE_WEIGHER = (
 
 
 def check_step(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Result:
-    """Name the step of docs/install/stock-nova.rst on which a cloud stands; never a warning.
-
-    :param conf: the configuration of nova-scheduler.
-    """
+    """Name the step of docs/install/stock-nova.rst on which a cloud stands; never a warning."""
     weighs = loads_weigher(conf)
     on = [name for name in _OF_THE_WEIGHER if conf[filter_scheduler.GROUP][name] and weighs]
     nodes = sum(host.is_numa_aware is True for host in hosts)
@@ -130,10 +128,7 @@ def check_capacity(excesses: Sequence[Excess]) -> Iterator[str]:
 
 
 def check_weigher(conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Warn if options of nova-scheduler have no effect, because no weigher loads cpu-tiers.
-
-    :param conf: the configuration of nova-scheduler.
-    """
+    """Warn if options of nova-scheduler have no effect, because no weigher loads cpu-tiers."""
     scheduler = conf[filter_scheduler.GROUP]
     idle = [name for name in _OF_THE_WEIGHER if scheduler[name]]
     if idle and not loads_weigher(conf):
@@ -151,10 +146,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def check_host_traits(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Warn about hosts without the traits that ``require_host_traits`` demands.
-
-    :param conf: the configuration of nova-scheduler, with the options of :func:`register`.
-    """
+    """Warn about hosts without the traits that ``require_host_traits`` demands."""
     scheduler = conf[filter_scheduler.GROUP]
     if scheduler.require_host_traits and scheduler.query_placement_for_vcpu_shares:
         # Servers of these flavors have shared vCPUs, so only hosts with VCPU count.

@@ -187,8 +187,6 @@ def warn_of_left_out_flavors(faults: FaultList) -> None:
 class CloudSource:
     """What a command reads of a cloud, from the cloud or from a snapshot.
 
-    :param services: returns the services of the cloud.
-    :param placement: opens a client of Placement.
     :param snapshot_path: the file of the snapshot; ``None`` for the cloud.
     :ivar snapshot: ``None`` for the cloud.
     :raises InvalidInput: the file is no snapshot.

@@ -51,8 +51,6 @@ class NovaConfCommand(Command):
     """A command that reads nova.conf.
 
     A subclass also inherits from ``ListCommand`` or ``ShowCommand``, which format the output.
-
-    :ivar all_help: the help of the option ``--all``.
     """
 
     all_help = "show all lines of long lists, and all faults of a refusal"
@@ -219,8 +217,7 @@ class NovaConfCommand(Command):
     def services(self, conf: cfg.ConfigOpts) -> Services:
         """Return the services of the cloud, the same each time; the session ends with the command.
 
-        :param conf: the configuration whose section ``[placement]`` has the credentials. The
-            openstack client has credentials of its own.
+        The credentials are those of ``[placement]``, or of the openstack client.
         """
         if self.is_in_openstack_client:
             return cast("Services", self._client_manager.cpu_tiers)

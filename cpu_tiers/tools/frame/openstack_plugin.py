@@ -44,11 +44,7 @@ def make_client(client_manager: Any) -> object:
 
 
 def _command(module: str, name: str) -> type:
-    """Return a class whose call imports a command of :mod:`cpu_tiers.tools`, and creates it.
-
-    :param module: the module of the command below ``cpu_tiers.tools``.
-    :param name: the class of the command.
-    """
+    """Return a class whose call imports a command of :mod:`cpu_tiers.tools`, and creates it."""
 
     # cliff reads the parameters of the constructor.
     def create(_: type, app: Any, app_args: Any, cmd_name: str | None = None) -> Any:

@@ -114,10 +114,7 @@ def width() -> int:
 
 
 def shortened(lines: Sequence[str], *, show_all: bool) -> list[str]:
-    """Return the first lines, and a line with the number of the others.
-
-    :param show_all: return all lines.
-    """
+    """Return the first lines, and a line with the number of the others."""
     if show_all or len(lines) <= MOST_LINES:
         return list(lines)
     more = len(lines) - MOST_LINES
@@ -195,8 +192,6 @@ class ProgressLine:
 
     The line appears after two seconds and is gone at the end. If standard error is no terminal,
     nothing is printed.
-
-    :param text: what the command does first.
     """
 
     def __init__(self, text: str) -> None:
@@ -222,10 +217,7 @@ class ProgressLine:
             self._line.update(self._line.task_ids[0], description=text)
 
     def tell_number(self, what: str, done: int, total: int) -> None:
-        """Show how many are done.
-
-        :param what: the name of the counted things, such as ``providers``.
-        """
+        """Show how many things are done, such as ``providers``."""
         self.tell(f"{what}: {done} of {total}")
 
 
