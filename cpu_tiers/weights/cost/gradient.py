@@ -14,6 +14,7 @@ from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights.cost.amounts import AnsweredAmounts, Build, Scale
 from cpu_tiers.weights.cost.typical_servers import ServerShape, Typical, TypicalServers, typical
 from cpu_tiers.weights.cost.usable import (
+    Claim,
     Host,
     HostKey,
     Offer,
@@ -192,7 +193,7 @@ class Gradient:
                 self._hosts[root], self._positions[root] = state, host.positions
         self.kinds = HostKinds(kinds)
         self._amounts: list[list[Mapping[str, int]]] = []
-        self._claims = room.usable.claims(self._amounts)
+        self._claims: tuple[tuple[Claim, ...], ...] = ()
 
     def _number(self, build: Build, free: Iterable[int], traits: Sequence[frozenset[str]]) -> Host:
         """Return the state of a host that is seen for the first time."""
@@ -222,15 +223,14 @@ class Gradient:
 
     def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
         """Note the candidates of a host."""
-        self._offers[root] = self._offer(root, candidates)
-        self._least.pop(root, None)
-
-    def _offer(self, root: str, candidates: Sequence[Allocations]) -> Offer:
         amounts = [[*allocations.values()] for allocations in candidates]
         if amounts != self._amounts:  # mostly those of the host before
-            self._amounts, self._claims = amounts, self._room.usable.claims(amounts)
+            claim = self._room.usable.claim
+            self._amounts = amounts
+            self._claims = tuple([tuple(map(claim, of_candidate)) for of_candidate in amounts])
         uuids = chain.from_iterable(candidates)
-        return self._claims, tuple(map(self._positions[root].get, uuids))
+        self._offers[root] = self._claims, tuple(map(self._positions[root].get, uuids))
+        self._least.pop(root, None)
 
     def losses(self, roots: Iterable[str]) -> list[float]:
         """Return the loss of the best candidate of each host; 0 if no candidates were offered."""
@@ -244,8 +244,12 @@ class Gradient:
 
     def claim(self, root: str, allocations: Allocations) -> None:
         """Subtract the allocations of a server; afterwards the host needs new candidates."""
-        offer = self._offer(root, [allocations])
-        (self._hosts[root],) = self._room.usable.outcomes(self._hosts[root], offer)
+        usable, positions, states = self._room.usable, self._positions[root], [*self._hosts[root]]
+        for uuid, amounts in allocations.items():
+            position = positions.get(uuid)
+            if position is not None:
+                states[position] = usable.after(states[position], usable.claim(amounts))
+        self._hosts[root] = tuple(states)
         self._offers.pop(root, None)
         self._least.pop(root, None)
 

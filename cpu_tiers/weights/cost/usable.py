@@ -35,9 +35,8 @@ class UsableAmounts:
         self._numbers: dict[frozenset[str], dict[FreeAmounts, int]] = {}
         self._unused = itertools.count()  # no two threads get the same number
         self._states: dict[int, State] = {}
-        self._claims: dict[tuple[tuple[FreeAmounts, ...], ...], Claims] = {}
+        self._claims: dict[FreeAmounts, Claim] = {}
         self._hosts: dict[Build, dict[HostKey, Host]] = {}
-        self._after: dict[FreeAmounts, dict[int, int]] = {}
         self._times: dict[GroupShape, dict[int, int]] = {}
 
     def hosts(self, build: Build) -> dict[HostKey, Host]:
@@ -50,41 +49,39 @@ class UsableAmounts:
         number = numbers.get(free)
         if number is None:
             number = next(self._unused)
-            self._states[number] = traits, _by_class(free)
+            half = len(free) // 2
+            names, amounts = map(str, free[:half]), map(int, free[half:])
+            self._states[number] = traits, dict(zip(names, amounts, strict=True))
             numbers[free] = number
         return number
 
-    def claims(self, amounts: Iterable[Iterable[Mapping[str, int]]]) -> "Claims":
-        """Return the object of these amounts.
+    def claim(self, amounts: Mapping[str, int]) -> "Claim":
+        """Return the claim of these amounts of a provider."""
+        key: FreeAmounts = (*amounts, *amounts.values())
+        claim = self._claims.get(key)
+        return claim or self._claims.setdefault(key, Claim(amounts))
 
-        :param amounts: of each candidate, what each of its providers is claimed of.
-        """
-        key = tuple(tuple(map(_flat, of_candidate)) for of_candidate in amounts)
-        return self._claims.setdefault(key, Claims(key))
+    def after(self, number: int, claim: "Claim") -> int:
+        """Return the number of the state of a provider after a claim."""
+        after = claim.after.get(number)
+        if after is None:
+            traits, free = self._states[number]
+            left = [amount - claim.amounts.get(name, 0) for name, amount in free.items()]
+            after = claim.after[number] = self.number(traits, (*free, *left))
+        return after
 
     def outcomes(self, host: Host, offer: "Offer") -> list[Host]:
         """Return the state of a host after the claim of each candidate."""
-        claims, positions = offer
+        candidates, positions = offer
         outcomes, places = [], iter(positions)
-        for candidate in claims.amounts:
-            after = [*host]
-            for claimed in candidate:
+        for claims in candidates:
+            states = [*host]
+            for claim in claims:
                 position = next(places)
                 if position is not None:
-                    after[position] = self._claim(after[position], claimed)
-            outcomes.append(tuple(after))
+                    states[position] = self.after(states[position], claim)
+            outcomes.append(tuple(states))
         return outcomes
-
-    def _claim(self, number: int, claimed: FreeAmounts) -> int:
-        """Return the number of the state of a provider after a claim."""
-        known = self._after.setdefault(claimed, {})
-        after = known.get(number)
-        if after is None:
-            traits, free = self._states[number]
-            amounts = _by_class(claimed)
-            left = [amount - amounts.get(name, 0) for name, amount in free.items()]
-            after = known[number] = self.number(traits, (*free, *left))
-        return after
 
     def providers(self, host: Host) -> "Providers":
         """Return the providers of a host."""
@@ -106,23 +103,21 @@ class UsableAmounts:
         return len(self._states) + len(self._claims) + hosts > MOST_STATES
 
 
-class Claims:
-    """What the candidates of a host claim, whatever the providers.
+class Claim:
+    """A claim of a provider. Equal claims are the same object.
 
-    The candidates of a request claim the same of most hosts. Equal claims are the same object.
-
-    :param amounts: of each candidate, the resource classes that each provider is claimed of, and
-        then the amounts.
+    :ivar after: by the number of a state of a provider, the number of the state after the claim.
     """
 
-    __slots__ = ("amounts",)
+    __slots__ = ("after", "amounts")
 
-    def __init__(self, amounts: tuple[tuple[FreeAmounts, ...], ...]) -> None:
-        self.amounts = amounts
+    def __init__(self, amounts: Mapping[str, int]) -> None:
+        self.amounts = dict(amounts)
+        self.after: dict[int, int] = {}
 
 
-Offer = tuple[Claims, tuple[int | None, ...]]
-"""The candidates of a host: the claims, and which provider of the host each amount is claimed of.
+Offer = tuple[tuple[tuple[Claim, ...], ...], tuple[int | None, ...]]
+"""The claims of each candidate of a host, and then the position of the provider of each claim.
 
 ``None`` is a provider of another host."""
 
@@ -259,12 +254,3 @@ class PlainServers:
 
 def _times(group: GroupShape, free: Mapping[str, int]) -> int:
     return max(0, min(free.get(name, 0) // amount for name, amount in group.amounts))
-
-
-def _flat(amounts: Mapping[str, int]) -> FreeAmounts:
-    return (*amounts, *amounts.values())
-
-
-def _by_class(amounts: FreeAmounts) -> dict[str, int]:
-    half = len(amounts) // 2
-    return dict(zip(map(str, amounts[:half]), map(int, amounts[half:]), strict=True))

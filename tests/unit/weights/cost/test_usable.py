@@ -55,21 +55,20 @@ def test_the_class_that_ends_first_decides(cpus: int, devices: int, part: float)
 def test_a_claim_leaves_the_rest_of_a_provider() -> None:
     usable = UsableAmounts()
     device = usable.number(frozenset({"T"}), ("VGPU", "X", 1_000, 1))
-    claims = usable.claims([[{"VGPU": 400}, {"VGPU": 400}]])
+    claim = usable.claim({"VGPU": 400})
     left = usable.number(frozenset({"T"}), ("VGPU", "X", 600, 1))
     for _ in range(2):  # worked out, then remembered
-        outcomes = usable.outcomes((device, device), (claims, (0, OF_ANOTHER_HOST)))
+        outcomes = usable.outcomes((device, device), (((claim, claim),), (0, OF_ANOTHER_HOST)))
         assert outcomes == [(left, device)]
-    both = usable.claims([[{"X": 1, "Y": 1}]])
     without = usable.number(frozenset({"T"}), ("VGPU", "X", 1_000, 0))
-    assert usable.outcomes((device,), (both, (0,))) == [(without,)]
+    assert usable.after(device, usable.claim({"X": 1, "Y": 1})) == without
 
 
 def test_equal_claims_are_the_same_object() -> None:
     usable = UsableAmounts()
-    claims = usable.claims([[{"VCPU": 2}, {"VGPU": 1}], [{"VCPU": 2}]])
-    assert usable.claims([[{"VCPU": 2}, {"VGPU": 1}], [{"VCPU": 2}]]) is claims
-    assert usable.claims([[{"VCPU": 2}], [{"VGPU": 1}, {"VCPU": 2}]]) is not claims
+    claim = usable.claim({"VCPU": 2, "VGPU": 1})
+    assert usable.claim({"VCPU": 2, "VGPU": 1}) is claim
+    assert usable.claim({"VCPU": 1, "VGPU": 2}) is not claim
 
 
 def test_more_use_than_capacity_is_no_room() -> None:
@@ -104,9 +103,9 @@ def test_the_outcome_of_each_candidate() -> None:
     usable = UsableAmounts()
     whole = usable.number(frozenset(), ("VGPU", 1_000))
     half = usable.number(frozenset(), ("VGPU", 500))
-    claims = usable.claims([[{"VGPU": 500}], [{"VGPU": 500}]])
+    claim = usable.claim({"VGPU": 500})
     for _ in range(2):  # worked out, then remembered
-        outcomes = usable.outcomes((half, whole), (claims, (1, OF_ANOTHER_HOST)))
+        outcomes = usable.outcomes((half, whole), (((claim,), (claim,)), (1, OF_ANOTHER_HOST)))
         assert outcomes == [(half, half), (half, whole)]
 
 
