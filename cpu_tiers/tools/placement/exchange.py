@@ -7,6 +7,7 @@ proxies answer in HTML.
 
 import re
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 from keystoneauth1 import exceptions as ksa
@@ -100,18 +101,16 @@ class Exchange:
         :raises PlacementError: the subclass tells the kind of failure.
         """
         headers = {"OpenStack-API-Version": "placement {}.{}".format(*self.microversion)}
-        if not is_repeated:
-            try:
-                return self._send(method, path, headers, json, expected)
-            except errors.PlacementUnavailable as error:
-                error.needs_read = True
-                raise
+        send = partial(self._send, method, path, headers, json, expected)
         try:
-            return self._retrying(self._send, method, path, headers, json, expected)
+            return self._retrying(send) if is_repeated else send()
         except errors.PlacementError as error:
-            # The first attempt may have been carried out although its answer was lost. The
-            # caller must know, because then the error can be about the repeated attempt.
-            error.resent = self._retrying.statistics["attempt_number"] > 1
+            if is_repeated:
+                # The first attempt may have been carried out although its answer was lost. The
+                # caller must know, because then the error can be about the repeated attempt.
+                error.resent = self._retrying.statistics["attempt_number"] > 1
+            elif isinstance(error, errors.PlacementUnavailable):
+                error.needs_read = True
             raise
 
     def _send(

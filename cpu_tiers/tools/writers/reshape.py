@@ -4,6 +4,7 @@ import json
 import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
@@ -30,8 +31,6 @@ from cpu_tiers.tools.writers.inventory import list_changes
 
 if TYPE_CHECKING:
     from cpu_tiers.accounting.healing import HealPlan, MovePlan
-    from cpu_tiers.nova.consumers import ComputeNode
-    from cpu_tiers.tools.nova.cloud import Cloud
 
 LOG = logging.getLogger(__name__)
 
@@ -94,17 +93,20 @@ class ReshapePlan(NovaCommand, ListCommand):
         return plans
 
     def _moves(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> "MovePlan":
-        if parsed_args.offline:
-            with ProgressLine("asking Nova"), self.cloud() as cloud:
-                from cpu_tiers.tools.nova.heal_plan import plan_offline
+        is_offline = parsed_args.offline
+        what = "asking Nova" if is_offline else "asking Nova and Placement"
+        with ProgressLine(what), ExitStack() as opened:
+            if is_offline:
+                cloud = opened.enter_context(self.cloud())
+            else:
+                cloud, client = opened.enter_context(self.clients())
+            from cpu_tiers.tools.nova.cloud import compute_nodes_of_host
+            from cpu_tiers.tools.nova.heal_plan import plan_moves, plan_offline
 
-                node = _compute_node(cloud, parsed_args.host)
-                return plan_offline(node, read_tree(parsed_args, conf, node.name))
-        with ProgressLine("asking Nova and Placement"), self.clients() as (cloud, client):
-            from cpu_tiers.tools.nova.heal_plan import plan_moves
-
-            node = _compute_node(cloud, parsed_args.host)
-            return plan_moves(client, node, read_tree(parsed_args, conf, node.name))
+            # With libvirt a host has exactly one compute node.
+            node = compute_nodes_of_host(cloud, parsed_args.host)[0]
+            tree = read_tree(parsed_args, conf, node.name)
+            return plan_offline(node, tree) if is_offline else plan_moves(client, node, tree)
 
     def _log_refusals(self, messages: Sequence[str], parsed_args: Namespace) -> None:
         for message in shortened(messages, show_all=parsed_args.all):
@@ -176,13 +178,6 @@ class ReshapeRename(NovaConfCommand, ListCommand):
         with ProgressLine("asking Placement"), self.placement(conf) as client:
             changes = write(client, parsed_args.host)
         return list_changes(changes, f"No provider of the host has the name {OTHER_SHARES}.")
-
-
-def _compute_node(cloud: "Cloud", host: str) -> "ComputeNode":
-    from cpu_tiers.tools.nova.cloud import compute_nodes_of_host
-
-    # With libvirt a host has exactly one compute node.
-    return compute_nodes_of_host(cloud, host)[0]
 
 
 _OPTION = "[compute] enable_numa_reporting_to_placement"
