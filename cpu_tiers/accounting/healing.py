@@ -12,14 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from cpu_tiers.accounting import missing_shares
-from cpu_tiers.accounting.holdings import (
-    Amounts,
-    ConsumerId,
-    Holdings,
-    Portion,
-    ProviderName,
-    sum_portions,
-)
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Holdings, Portion, ProviderName
 from cpu_tiers.accounting.missing_shares import Addition, Owner, Shortfall
 from cpu_tiers.accounting.relocation import Relocation, Resident, UnplacedPart, assign_to_nodes
 from cpu_tiers.errors import Fault, InvalidInput
@@ -72,8 +65,9 @@ def plan_additions(
     if VCPU_SHARES in tree.root.inventories:  # a provider.yaml may give shares to the root
         by_vcpu = Holdings({c: Portion({root: held}) for c, held in holdings.amounts.items()})
     shares = missing_shares.plan_share_additions(share_inventories(tree), by_vcpu, without_shares)
-    added = sum_portions(addition.goes_to for addition in shares if not addition.limits)
-    return shares + _whole_additions(tree, holdings.total + added, without_anything, residents)
+    fitting = (addition.goes_to for addition in shares if not addition.limits)
+    used = sum(fitting, holdings.total)
+    return shares + _whole_additions(tree, used, without_anything, residents)
 
 
 def without_anchor(tree: ProviderTree, holdings: Holdings[ProviderName]) -> frozenset[ConsumerId]:
@@ -188,7 +182,7 @@ class MovePlan:
         moves = [r.resources for r in self.relocations if r.consumer == consumer]
         if consumer in self.additions:
             moves.append(self.additions[consumer].goes_to.without(self.host))
-        return sum_portions(moves)
+        return sum(moves, Portion())
 
 
 def plan_moves(

@@ -7,13 +7,9 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, PCPU, POLICY_TRAITS, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT, count_trait
 from cpu_tiers.model.providers import Excess, HostShares, Provider, ProviderTrees
+from cpu_tiers.tools.placement import cloud_reader
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.cloud_reader import (
-    ReadProgress,
-    read_tree,
-    traits_of_providers,
-    untold,
-)
+from cpu_tiers.tools.placement.cloud_reader import ReadProgress, untold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +45,7 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
     for node in client.providers_with_trait(NODE_TRAIT):
         nodes.setdefault(providers.roots.get(node.uuid, node.uuid), []).append(node.uuid)
     functions = (MULTIPLIER_TRAIT, *POLICY_TRAITS)
-    traits = traits_of_providers(client, (NO_NUMA_TRAIT, count_trait(1), *functions))
+    traits = cloud_reader.traits_of_providers(client, (NO_NUMA_TRAIT, count_trait(1), *functions))
     reports = []
     by_name = sorted(providers.by_id.values(), key=lambda provider: provider.name)
     for number, provider in enumerate(by_name):
@@ -87,7 +83,7 @@ def read_shares(client: PlacementClient, host: str) -> HostShares:
             "Placement has no provider of that name",
             "name it as Nova does: --hostname",
         )
-    tree = read_tree(client, root.uuid)
+    tree = cloud_reader.read_tree(client, root.uuid)
     shares = [p.inventories[VCPU_SHARES] for p in tree.providers if VCPU_SHARES in p.inventories]
     return HostShares(
         capacity=sum(inventory.capacity for inventory in shares) if shares else None,
