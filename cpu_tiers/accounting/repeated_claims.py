@@ -52,7 +52,11 @@ def more_servers(answer: CandidatesAnswer) -> CloudRoom:
 
     :param answer: all usable candidates of the request.
     """
-    room = _room(answer)
+    room = {
+        (uuid, name): max(0, amounts["capacity"] - amounts["used"])
+        for uuid, summary in answer.provider_summaries.items()
+        for name, amounts in summary["resources"].items()
+    }
     of_hosts = _claims_of_hosts(answer)
     sharing = _sharing(answer, of_hosts)
     hosts, is_exact = {}, True
@@ -68,14 +72,6 @@ def more_servers(answer: CandidatesAnswer) -> CloudRoom:
     return CloudRoom(
         sum(own.values()) + packing_of_shared.total, hosts, is_exact and packing_of_shared.is_exact
     )
-
-
-def _room(answer: CandidatesAnswer) -> dict[Row, int]:
-    return {
-        (uuid, name): max(0, amounts["capacity"] - amounts["used"])
-        for uuid, summary in answer.provider_summaries.items()
-        for name, amounts in summary["resources"].items()
-    }
 
 
 def _claims_of_hosts(answer: CandidatesAnswer) -> dict[str, list[dict[Row, int]]]:

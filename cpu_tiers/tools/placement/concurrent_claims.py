@@ -100,7 +100,11 @@ class ConcurrentClaims:
         # The uuids are chosen here, so that a provider or an allocation whose answer was lost is
         # deleted as well.
         provider = ProviderId(str(uuid.uuid4()))
-        consumers = [_consumer(provider) for _ in range(self.claimers)]
+        unit = Portion.by_id({provider: {RESOURCE_CLASS: 1}})
+        consumers = [
+            Consumer(uuid=str(uuid.uuid4()), allocations=unit, project_id=NAME, user_id=NAME)
+            for _ in range(self.claimers)
+        ]
         name = f"{NAME}-{provider}"
         self.left_behind.append(name)
         try:
@@ -144,15 +148,6 @@ def _repeated(
         stop=tenacity.stop_after_attempt(_ATTEMPTS),
         wait=tenacity.wait_random(0, _LONGEST_PAUSE),
         reraise=True,
-    )
-
-
-def _consumer(provider: ProviderId) -> Consumer:
-    return Consumer(
-        uuid=str(uuid.uuid4()),
-        allocations=Portion.by_id({provider: {RESOURCE_CLASS: 1}}),
-        project_id=NAME,
-        user_id=NAME,
     )
 
 
