@@ -79,7 +79,7 @@ def plan_ports(
 
     :param pending: the amounts that other servers are going to get before.
     """
-    return _plan(client, tree, server, client.consumer(server.owner.server), pending)
+    return _Plan(client, tree, server, client.consumer(server.owner.server)).shortfalls(pending)
 
 
 def heal_ports(
@@ -98,7 +98,7 @@ def heal_ports(
         if server is None:
             return "", ()
         present = client.consumer(server.owner.server)
-        shortfalls = _plan(client, tree, server, present, Portion())
+        shortfalls = _Plan(client, tree, server, present).shortfalls(Portion())
         if not is_limited(shortfalls):
             shortfalls = _allocate(client, present, shortfalls)
         return present.uuid, shortfalls
@@ -155,40 +155,108 @@ def _recorded(
     return shortfall
 
 
-def _plan(
-    client: PlacementClient,
-    tree: ProviderTrees,
-    server: ServerPorts,
-    present: Consumer,
-    pending: Portion[ProviderId],
-) -> tuple[PortShortfall, ...]:
-    flavor_amounts = _flavor_amounts(server.owner)
-    shortfalls = port_bindings.find_port_shortfalls(
-        server.ports, present.allocations, tree, server.interfaces, flavor_amounts
-    )
-    if not present.allocations and not server.will_hold:
-        return tuple(
-            replace(
-                shortfall,
-                limit="the server holds no allocation at all",
-                advice="heal that first: this command does where the host reports shares or its"
-                " NUMA nodes, else nova-manage placement heal_allocations",
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Finds the providers for the ports of a server, by the allocations that the server has."""
+
+    client: PlacementClient
+    tree: ProviderTrees
+    server: ServerPorts
+    present: Consumer
+
+    def shortfalls(self, pending: Portion[ProviderId]) -> tuple[PortShortfall, ...]:
+        """Return what :func:`plan_ports` returns."""
+        server, held = self.server, self.present.allocations
+        shortfalls = port_bindings.find_port_shortfalls(
+            server.ports, held, self.tree, server.interfaces, _flavor_amounts(server.owner)
+        )
+        if not held and not server.will_hold:
+            return tuple(
+                replace(
+                    shortfall,
+                    limit="the server holds no allocation at all",
+                    advice="heal that first: this command does where the host reports shares or"
+                    " its NUMA nodes, else nova-manage placement heal_allocations",
+                )
+                for shortfall in shortfalls
             )
-            for shortfall in shortfalls
+        unserved = [each.port for each in shortfalls if each.binding is None and not each.limit]
+        served = self._served(unserved) if unserved else {}
+        shortfalls = tuple(served.get(shortfall.port.id, shortfall) for shortfall in shortfalls)
+        if not is_limited(shortfalls):
+            limit = self._limit(sum_portions(each.lacks for each in shortfalls), pending)
+            shortfalls = tuple(
+                replace(each, limit=limit) if each.lacks else each for each in shortfalls
+            )
+        if not is_limited(shortfalls):
+            return shortfalls
+        limit = "another port of the server cannot be served here"
+        return tuple(replace(each, limit=each.limit or limit) for each in shortfalls)
+
+    def _served(self, ports: Sequence[Port]) -> dict[str, PortShortfall]:
+        limit = "no device of the host fits, or none has room for all that the server lacks"
+        ways: list[dict[str, PortBinding]] = []
+        try:
+            ways = self._ways(ports)
+        except InvalidInput as error:
+            limit = port_bindings.one_line(error)
+        if not ways:
+            return {port.id: PortShortfall(port=port, limit=limit) for port in ports}
+        served = {}
+        for port in ports:
+            first, *others = bindings = [way[port.id] for way in ways]
+            if any(binding.providers != first.providers for binding in others):
+                limit = port_bindings.several(bindings, self.tree)
+                served[port.id] = PortShortfall(port=port, limit=limit)
+            else:
+                served[port.id] = PortShortfall(port=port, binding=first, lacks=first.portion)
+        return served
+
+    def _ways(self, ports: Sequence[Port]) -> list[dict[str, PortBinding]]:
+        query = self._query(ports)
+        if not query.resources():
+            return []
+        try:
+            answer = CandidateSurvey(self.client, [query]).answer([query])
+        except UnknownNames:
+            return []
+        interface_of, tree = self.server.interfaces.get, self.tree
+        ways = [port_bindings.bind(ports, candidate) for candidate in answer.allocation_requests]
+        return [
+            way
+            for way in ways
+            if all(port_bindings.is_on(b, interface_of(port), tree) for port, b in way.items())
+        ]
+
+    def _query(self, ports: Sequence[Port]) -> CandidateQuery:
+        flavor, root = self.server.owner.flavor, next(iter(self.tree.roots.values()))
+        parts = list(bandwidth(ServerRequest(flavor=flavor, ports=tuple(ports))))
+        groups = [part for part in parts if isinstance(part, RequestGroup)]
+        return CandidateQuery(
+            # Placement accepts in_tree only for a group with resources.
+            groups=tuple(g._replace(in_tree=root) if g.resources else g for g in groups),
+            # Placement demands a policy for several groups. The flavor may have none, because its
+            # server was booted when the ports requested nothing.
+            group_policy=flavor.extra_specs.get(GROUP_POLICY, "none"),
+            same_subtree=tuple(p.suffixes for p in parts if isinstance(p, SameSubtree)),
         )
-    unserved = [each.port for each in shortfalls if each.binding is None and not each.limit]
-    served = _served(client, tree, server, unserved) if unserved else {}
-    shortfalls = tuple(served.get(shortfall.port.id, shortfall) for shortfall in shortfalls)
-    if not is_limited(shortfalls):
-        lacks = sum_portions(shortfall.lacks for shortfall in shortfalls)
-        limit = _limit(client, tree, present, lacks, pending)
-        shortfalls = tuple(
-            replace(each, limit=limit) if each.lacks else each for each in shortfalls
-        )
-    if not is_limited(shortfalls):
-        return shortfalls
-    limit = "another port of the server cannot be served here"
-    return tuple(replace(shortfall, limit=shortfall.limit or limit) for shortfall in shortfalls)
+
+    def _limit(self, lacks: Portion[ProviderId], pending: Portion[ProviderId]) -> str:
+        """Return the reasons why the server cannot get the missing amounts, or an empty text."""
+        limits = []
+        for uuid, amounts in lacks.items():
+            inventories = self.client.inventories(uuid).by_class
+            used, present = self.client.usages(uuid), self.present.allocations.of(uuid)
+            for name, amount in amounts.items():
+                inventory = inventories.get(name)
+                taken = used.get(name, 0) + pending.of(uuid).get(name, 0)
+                # Placement checks max_unit and step_size against all that a consumer has of a
+                # provider, not against what is added.
+                held = present.get(name, 0)
+                left = (inventory.capacity if inventory else 0) - taken + held
+                if limit := limit_of(name, amount + held, inventory, left):
+                    limits.append(f"{self.tree.name(uuid)}: {limit}")
+        return "; ".join(limits)
 
 
 def _flavor_amounts(owner: Owner) -> dict[str, int]:
@@ -199,81 +267,3 @@ def _flavor_amounts(owner: Owner) -> dict[str, int]:
         # The server is from before the flavor was checked: none of these amounts was claimed.
         return {}
     return CandidateQuery(groups=tuple(groups)).resources()
-
-
-def _served(
-    client: PlacementClient, tree: ProviderTrees, server: ServerPorts, ports: Sequence[Port]
-) -> dict[str, PortShortfall]:
-    limit = "no device of the host fits, or none has room for all that the server lacks"
-    ways: list[dict[str, PortBinding]] = []
-    try:
-        ways = _ways(client, tree, server, ports)
-    except InvalidInput as error:
-        limit = port_bindings.one_line(error)
-    if not ways:
-        return {port.id: PortShortfall(port=port, limit=limit) for port in ports}
-    served = {}
-    for port in ports:
-        first, *others = bindings = [way[port.id] for way in ways]
-        if any(binding.providers != first.providers for binding in others):
-            served[port.id] = PortShortfall(port=port, limit=port_bindings.several(bindings, tree))
-        else:
-            served[port.id] = PortShortfall(port=port, binding=first, lacks=first.portion)
-    return served
-
-
-def _ways(
-    client: PlacementClient, tree: ProviderTrees, server: ServerPorts, ports: Sequence[Port]
-) -> list[dict[str, PortBinding]]:
-    query = _query(tree, server, ports)
-    if not query.resources():
-        return []
-    try:
-        answer = CandidateSurvey(client, [query]).answer([query])
-    except UnknownNames:
-        return []
-    ways = [port_bindings.bind(ports, candidate) for candidate in answer.allocation_requests]
-    return [
-        way
-        for way in ways
-        if all(
-            port_bindings.is_on(b, server.interfaces.get(port), tree) for port, b in way.items()
-        )
-    ]
-
-
-def _query(tree: ProviderTrees, server: ServerPorts, ports: Sequence[Port]) -> CandidateQuery:
-    flavor, root = server.owner.flavor, next(iter(tree.roots.values()))
-    parts = list(bandwidth(ServerRequest(flavor=flavor, ports=tuple(ports))))
-    groups = [part for part in parts if isinstance(part, RequestGroup)]
-    return CandidateQuery(
-        # Placement accepts in_tree only for a group with resources.
-        groups=tuple(g._replace(in_tree=root) if g.resources else g for g in groups),
-        # Placement demands a policy for several groups. The flavor may have none, because its
-        # server was booted when the ports requested nothing.
-        group_policy=flavor.extra_specs.get(GROUP_POLICY, "none"),
-        same_subtree=tuple(p.suffixes for p in parts if isinstance(p, SameSubtree)),
-    )
-
-
-def _limit(
-    client: PlacementClient,
-    tree: ProviderTrees,
-    present: Consumer,
-    lacks: Portion[ProviderId],
-    pending: Portion[ProviderId],
-) -> str:
-    """Return the reasons why a consumer cannot get the missing amounts, or an empty text."""
-    limits = []
-    for uuid, amounts in lacks.items():
-        inventories, used = client.inventories(uuid).by_class, client.usages(uuid)
-        for name, amount in amounts.items():
-            inventory = inventories.get(name)
-            taken = used.get(name, 0) + pending.of(uuid).get(name, 0)
-            # Placement checks max_unit and step_size against all that a consumer has of a
-            # provider, not against what is added.
-            held = present.allocations.of(uuid).get(name, 0)
-            left = (inventory.capacity if inventory else 0) - taken + held
-            if limit := limit_of(name, amount + held, inventory, left):
-                limits.append(f"{tree.name(uuid)}: {limit}")
-    return "; ".join(limits)
