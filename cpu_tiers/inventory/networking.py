@@ -135,13 +135,15 @@ def _providers(
             traits=vnic_traits,
         )
     for device, rates in agent.bandwidths.items():
-        host = agent.hypervisors[device]
+        host, network = agent.hypervisors[device], agent.physical_networks.get(device)
+        networks = {_TUNNEL} if device == TUNNELLED_DEVICE else set()
+        networks |= {custom_trait(f"PHYSNET_{network}")} if network else set()
         yield ResourceProvider(
             name=f"{host}:{agent.agent_type}:{device}",
             parent=f"{host}:{agent.agent_type}",
             uuid=str(uuid5(driver.namespace, f"{host}:{device}")),
             inventories=_inventories(rates, _BANDWIDTH, agent.bandwidth_options),
-            traits=vnic_traits | _networks(agent, device) | frozenset(traits.get(device, ())),
+            traits=vnic_traits.union(networks, traits.get(device, ())),
         )
 
 
@@ -163,12 +165,6 @@ def _driver(agent: NetworkAgent) -> _Driver:
             faults.add(where, f"the name {name!r}", "names of hosts and devices have no colon")
     faults.raise_if_any()
     return _DRIVERS[agent.agent_type]
-
-
-def _networks(agent: NetworkAgent, device: str) -> frozenset[str]:
-    network = agent.physical_networks.get(device)
-    tunnel = {_TUNNEL} if device == TUNNELLED_DEVICE else set()
-    return frozenset(tunnel | ({custom_trait(f"PHYSNET_{network}")} if network else set()))
 
 
 def _inventories(

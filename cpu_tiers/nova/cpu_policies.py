@@ -50,7 +50,8 @@ def equal_flavor(flavor: objects.Flavor, image: objects.ImageMeta) -> objects.Fl
     specs = extra_specs(flavor)
     amounts, ours = _amounts_of_both(specs), to_image(image)
     cpus_only = has_cpus_only(specs, properties(ours))
-    if not (amounts or cpus_only or _has_realtime_mask_only(specs, image)):
+    has_mask = REALTIME_MASK in specs or image.properties.get("hw_cpu_realtime_mask")
+    if not (amounts or cpus_only or (has_mask and DEDICATED_MASK not in specs)):
         return flavor
     try:
         guest = guest_cpus(to_flavor(flavor), ours)
@@ -77,11 +78,6 @@ def _amounts_of_both(specs: Mapping[str, str]) -> frozenset[str]:
         if (match := _CPUS.fullmatch(key)) and _POSITIVE.fullmatch(value)
     }
     return frozenset(amounts if len(set(amounts.values())) == 2 else ())
-
-
-def _has_realtime_mask_only(specs: Mapping[str, str], image: objects.ImageMeta) -> bool:
-    has_mask = REALTIME_MASK in specs or image.properties.get("hw_cpu_realtime_mask")
-    return bool(has_mask) and DEDICATED_MASK not in specs
 
 
 def _translate_flavor(
