@@ -92,7 +92,7 @@ def open_descriptors() -> int:
 
 
 def scrape(address: Address) -> bytes:
-    with urlopen(f"http://{address}/metrics", timeout=10) as answer:
+    with urlopen(f"http://{address}/metrics", timeout=60) as answer:
         content: bytes = answer.read()
         return content
 
@@ -106,7 +106,7 @@ def test_slow_clients_do_not_keep_prometheus_waiting(
         with slow_clients(address, 400) as clients:
             assert b"process_cpu_seconds_total" in scrape(address)
             assert sum(map(is_open, clients)) <= MOST_CLIENTS
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 120
             while any(list(map(is_open, clients))):  # also those that send a byte in time
                 assert time.monotonic() < deadline
                 time.sleep(0.2)
