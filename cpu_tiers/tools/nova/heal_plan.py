@@ -78,30 +78,25 @@ def plan_reshape(
     )
 
 
-def plan_heal(
-    client: PlacementClient, compute_node: ComputeNode, servers: Collection[str] = ()
+def heal(
+    client: PlacementClient,
+    compute_node: ComputeNode,
+    servers: Collection[str],
+    *,
+    is_applied: bool,
 ) -> HealPlan:
-    """Return the plan for the servers of a host with shares or NUMA nodes.
+    """Return the plan for the servers of a host with shares or NUMA nodes; write it if applied.
+
+    All is written in one request, and nothing unless there is room for all additions.
 
     :param servers: only the servers with these uuids; all servers if it is empty.
-    """
-    return _heal(client, compute_node, _read(client, compute_node), servers)
-
-
-def heal(
-    client: PlacementClient, compute_node: ComputeNode, servers: Collection[str] = ()
-) -> HealPlan:
-    """Write the missing resources of a host's servers, in one request; return the plan.
-
-    Nothing is written unless there is room for all additions.
-
     :raises GenerationConflict: others wrote the allocations in between, at each attempt.
     """
 
     def attempt() -> HealPlan:
         host = _read(client, compute_node)
         plan = _heal(client, compute_node, host, servers)
-        if host and plan.additions and plan.fits:
+        if is_applied and host and plan.additions and plan.fits:
             allocations.add(client, host, plan.additions)
         return plan
 

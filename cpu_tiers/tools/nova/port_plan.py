@@ -5,7 +5,7 @@ Ports are read and written through Nova's own client of Neutron.
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -18,10 +18,10 @@ from nova.context import RequestContext
 from nova.network import constants, neutron
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
+from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.port_bindings import ALLOCATION, PortBinding, PortPlan, PortShortfall
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.port import Port
-from cpu_tiers.model.providers import ProviderTrees
 from cpu_tiers.nova.consumers import ComputeNode, to_owner
 from cpu_tiers.tools.nova.cloud import first_line
 from cpu_tiers.tools.placement import port_healing
@@ -121,43 +121,32 @@ class HostPorts:
             if not servers or uuid in servers
         }
 
-    def plan(self, client: PlacementClient, will_hold: Collection[str] = ()) -> PortPlan:
-        """Return what the ports lack.
+    def run(
+        self, client: PlacementClient, will_hold: Collection[str], *, is_applied: bool
+    ) -> PortPlan:
+        """Return what the ports lack, and allocate it, server by server, if it is applied.
 
-        :param will_hold: servers whose allocations are all about to be written.
+        :param will_hold: for a plan, the servers whose allocations are all about to be written.
         """
-        pending: Portion[ProviderId] = Portion()
-
-        def plan_server(tree: ProviderTrees, server: ServerPorts) -> tuple[PortShortfall, ...]:
-            nonlocal pending
-            shortfalls = port_healing.plan_ports(client, tree, server, pending)
-            if not port_healing.is_limited(shortfalls):
-                pending += sum_portions(shortfall.lacks for shortfall in shortfalls)
-            return shortfalls
-
-        return self._each(client, plan_server, will_hold)
-
-    def heal(self, client: PlacementClient) -> PortPlan:
-        """Allocate what the ports lack, server by server; return what they lacked."""
-
-        def heal_server(tree: ProviderTrees, server: ServerPorts) -> tuple[PortShortfall, ...]:
-            again = partial(self._again, server.owner.server)
-            return port_healing.heal_ports(client, tree, again, self._neutron.record)
-
-        return self._each(client, heal_server, ())
-
-    def _each(self, client: PlacementClient, do: _Do, will_hold: Collection[str]) -> PortPlan:
         host, asking = self._node.name, sum(map(len, self._by_server.values()))
         servers = list(self._servers()) if asking else []
         if not servers:
             return PortPlan(host=host, asking=asking)
         tree = port_healing.read_tree(client, self._node.uuid)
-        shortfalls = tuple(
-            (server.owner, shortfall)
-            for server in servers
-            for shortfall in do(tree, replace(server, will_hold=server.owner.server in will_hold))
-        )
-        return PortPlan(host=host, asking=asking, shortfalls=shortfalls, tree=tree)
+        pending: Portion[ProviderId] = Portion()
+        shortfalls: list[tuple[Owner, PortShortfall]] = []
+        for server in servers:
+            uuid = server.owner.server
+            if is_applied:
+                again = partial(self._again, uuid)
+                lacks = port_healing.heal_ports(client, tree, again, self._neutron.record)
+            else:
+                planned = replace(server, will_hold=uuid in will_hold)
+                lacks = port_healing.plan_ports(client, tree, planned, pending)
+                if not port_healing.is_limited(lacks):
+                    pending += sum_portions(shortfall.lacks for shortfall in lacks)
+            shortfalls += [(server.owner, shortfall) for shortfall in lacks]
+        return PortPlan(host=host, asking=asking, shortfalls=tuple(shortfalls), tree=tree)
 
     def _servers(self) -> Iterator[ServerPorts]:
         for server in objects.InstanceList.get_by_host_and_node(
@@ -177,7 +166,6 @@ class HostPorts:
         return None
 
 
-_Do = Callable[[ProviderTrees, ServerPorts], tuple[PortShortfall, ...]]
 _ATTRIBUTES = ["flavor", "system_metadata"]
 
 

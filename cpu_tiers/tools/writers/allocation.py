@@ -123,18 +123,16 @@ def _heal(
     Neutron is asked before the first write, so that without an answer the host stays unchanged.
     """
     from cpu_tiers.accounting.port_bindings import PortPlan
-    from cpu_tiers.tools.nova.heal_plan import heal, plan_heal
+    from cpu_tiers.tools.nova.heal_plan import heal
     from cpu_tiers.tools.nova.port_plan import HostPorts
 
     servers = parsed_args.server
     host = None if parsed_args.skip_ports else HostPorts(compute_node, servers)
-    plan = (heal if parsed_args.apply else plan_heal)(client, compute_node, servers)
+    plan = heal(client, compute_node, servers, is_applied=parsed_args.apply)
     if host is None:
         return plan, PortPlan(host=compute_node.name)
-    if parsed_args.apply:
-        return plan, host.heal(client)
-    healed = [addition.shortfall.consumer for addition in plan.additions if plan.fits]
-    return plan, host.plan(client, healed)
+    will_hold = [addition.shortfall.consumer for addition in plan.additions if plan.fits]
+    return plan, host.run(client, will_hold, is_applied=parsed_args.apply)
 
 
 def _compute_nodes(cloud: "Cloud", parsed_args: Namespace) -> Iterator["ComputeNode"]:
