@@ -34,6 +34,7 @@ from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain, HostCgroups
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.network_agent import NetworkAgent
+from cpu_tiers.placement.plan import steps
 from cpu_tiers.placement.plan_file import digest_of, read_plan
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.host import load_between, read_load
@@ -53,7 +54,7 @@ from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement import inventories, sync
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.sync import plan
+from cpu_tiers.tools.placement.sync import read_state
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.broken_rules import request_faults
 from cpu_tiers.weights import SCORINGS, make_forest
@@ -255,7 +256,7 @@ def placement(content: bytes) -> None:
         lambda: client.set_consumers(client.consumer(UUID)),
         lambda: sync.read_host(client, "compute1"),
         lambda: inventories.survey(client),
-        lambda: plan(client, tree),
+        lambda: steps(read_state(client, tree), tree),
     )
     for call in calls:
         with _refused():

@@ -17,14 +17,6 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.writer import Progress, Writer, carry_out
 
 
-def plan(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
-    """Return the changes that :func:`sync` would make, without writing.
-
-    :raises PlacementError: :func:`sync` would refuse the tree, or a request failed.
-    """
-    return changes_of(steps(read_state(client, tree), tree))
-
-
 def sync(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
     """Write the differences between Placement and a tree, and return the changes.
 

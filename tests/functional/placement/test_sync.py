@@ -17,10 +17,11 @@ from cpu_tiers.placement.errors import (
     ReportingCannotBeDisabled,
     UnknownNames,
 )
+from cpu_tiers.placement.plan import steps
 from cpu_tiers.placement.records import Inventories, Traits
 from cpu_tiers.tools.placement.allocations import claim, delete
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.sync import plan, sync
+from cpu_tiers.tools.placement.sync import changes_of, read_state, sync
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 
@@ -115,7 +116,7 @@ def test_the_second_run_writes_nothing(
 
 
 def test_a_plan_lists_the_changes_of_the_sync(client: PlacementClient, seen: list[str]) -> None:
-    planned = plan(client, NUMA)
+    planned = changes_of(steps(read_state(client, NUMA), NUMA))
     assert writes(seen) == []
     assert sync(client, NUMA) == planned
 
@@ -350,7 +351,7 @@ def test_a_second_writer_between_read_and_write(
 def test_a_lost_answer_ends_right(
     client: PlacementClient, faults: list[tuple[str, str]], request_line: str, fault: str
 ) -> None:
-    planned = plan(client, flat())
+    planned = changes_of(steps(read_state(client, flat()), flat()))
     faults += [(request_line, fault)]
     assert sync(client, flat()) == planned
     assert faults == []
