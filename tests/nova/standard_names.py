@@ -15,7 +15,7 @@ from keystoneauth1.exceptions import ConnectFailure
 from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES, with_shares_named
 from cpu_tiers.nova.scheduler import share_names
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.share_rename import plan_rename, rename_shares
+from cpu_tiers.tools.placement.share_rename import rename_shares
 from cpu_tiers.tools.placement.sync import read_host
 from tests.nova import tiers
 from tests.nova.command_line import Commands
@@ -104,7 +104,7 @@ class TestOneHost(Computes):
         self._resize_server({"id": second}, self.tier("silver", "50", vcpus=2))
         migration = self.migration_of(second)
 
-        planned = plan_rename(self.client, "one")
+        planned = rename_shares(self.client, "one", is_applied=False)
         assert name_of(self, "one") == {CUSTOM}
         assert rename_shares(self.client, "one") == planned
         assert [(c.provider, c.before, c.after) for c in planned] == [

@@ -14,17 +14,10 @@ from cpu_tiers.tools.placement.sync import PlacementHost, read_host
 from cpu_tiers.tools.placement.writer import Progress, carry_out
 
 
-def plan_rename(client: PlacementClient, host: str) -> tuple[Change, ...]:
-    """Return the changes that :func:`rename_shares` would make now; write nothing.
-
-    :raises ProviderNotFound: Placement does not know the host.
-    """
-    present = _read(client, host)
-    return _changes(client, present, _amounts(client, present))
-
-
-def rename_shares(client: PlacementClient, host: str) -> tuple[Change, ...]:
-    """Give the providers of a host our name of VCPU_SHARES; return the changes.
+def rename_shares(
+    client: PlacementClient, host: str, *, is_applied: bool = True
+) -> tuple[Change, ...]:
+    """Give the providers of a host our name of VCPU_SHARES, if it is applied; return the changes.
 
     A second run changes nothing. Allocations on other hosts, in a move, stay unchanged.
 
@@ -32,31 +25,29 @@ def rename_shares(client: PlacementClient, host: str) -> tuple[Change, ...]:
     :raises UnknownNames: the os-resource-classes of Placement does not contain our name.
     :raises PlacementError: the attributes of the error tell whether the changes were made.
     """
+    planned: tuple[Change, ...] = ()
 
     def attempt(progress: Progress) -> None:
-        present = _read(client, host)
+        nonlocal planned
+        present = read_host(client, host)
+        if present is None:
+            raise ProviderNotFound(f"Placement has no provider {host}", provider=host)
         amounts = _amounts(client, present)
-        changes = _changes(client, present, amounts)
-        progress.begin(changes)
-        if not changes:
+        planned = _changes(client, present, amounts)
+        progress.begin(planned)
+        if not planned or not is_applied:
             return
         client.ensure_names({VCPU_SHARES})
         consumers = [client.consumer(uuid) for uuid in amounts]
         inventories = {each.uuid: each.inventories for each in present.state.providers.values()}
         # From here on, the client writes our name for the host.
         client.share_names.others.difference_update(inventories)
-        progress.send(changes)
+        progress.send(planned)
         client.reshape(inventories, consumers)
         progress.confirm()
 
-    return carry_out(client.retry_policy, attempt)
-
-
-def _read(client: PlacementClient, host: str) -> PlacementHost:
-    present = read_host(client, host)
-    if present is None:
-        raise ProviderNotFound(f"Placement has no provider {host}", provider=host)
-    return present
+    written = carry_out(client.retry_policy, attempt)
+    return written if is_applied else planned
 
 
 def _amounts(client: PlacementClient, host: PlacementHost) -> dict[ConsumerId, int]:

@@ -25,7 +25,7 @@ from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.terminal import ProgressLine, shortened
 from cpu_tiers.tools.nova.nova_command import NovaCommand
 from cpu_tiers.tools.placement.numa_reshape import reshape
-from cpu_tiers.tools.placement.share_rename import plan_rename, rename_shares
+from cpu_tiers.tools.placement.share_rename import rename_shares
 from cpu_tiers.tools.writers.allocation import COLUMNS, refusals, row_of, shortfall_rows
 from cpu_tiers.tools.writers.inventory import list_changes
 
@@ -174,9 +174,9 @@ class ReshapeRename(NovaConfCommand, ListCommand):
                 "give the nova.conf of the host; Nova accepts only CUSTOM_VCPU_SHARES in a"
                 " provider.yaml",
             )
-        write = plan_rename if parsed_args.dry_run else rename_shares
+        is_applied = not parsed_args.dry_run
         with ProgressLine("asking Placement"), self.placement(conf) as client:
-            changes = write(client, parsed_args.host)
+            changes = rename_shares(client, parsed_args.host, is_applied=is_applied)
         return list_changes(changes, f"No provider of the host has the name {OTHER_SHARES}.")
 
 

@@ -18,7 +18,7 @@ from cpu_tiers.placement.errors import ProviderNotFound
 from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.response import ShareNames
-from cpu_tiers.tools.placement.share_rename import plan_rename, rename_shares
+from cpu_tiers.tools.placement.share_rename import rename_shares
 from cpu_tiers.tools.placement.sync import sync
 from tests.functional.cli.upgrade_check import check, results
 
@@ -114,7 +114,7 @@ def test_a_rename(client: PlacementClient, seen: list[str]) -> None:
     one, two = before(client, "one"), before(client, "two")
     hold(client, STAYING, one)
     hold(client, MOVING, one, two)
-    planned = plan_rename(client, "one")
+    planned = rename_shares(client, "one", is_applied=False)
     assert names_of(client, [one, two]) == [CUSTOM, CUSTOM]
     seen.clear()
     assert rename_shares(client, "one") == planned
