@@ -68,13 +68,9 @@ class TestFourNodes(Shapes):
         shared = unequal(("0", 64), ("2", 192), ("1", 256))
         four = unequal(("0", 64), ("1", 64), ("2,3", 128), ("4", 256))
         mixed = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0,2"}
-        lives = [
-            ([PINNED | three], 4),
-            ([shared], 3),
-            ([PINNED | four, mixed | four], 5),
-        ]
+        lives = [(PINNED | three, 4), (shared, 3), (PINNED | four, 5), (mixed | four, 5)]
         for specs, vcpus in draws.in_turn(lives):  # Placement takes long for so many nodes
-            self.move(*specs, vcpus=vcpus)
+            self.move(specs, vcpus=vcpus)
 
 
 class TestEmulatorThreads(Shapes):

@@ -33,7 +33,7 @@ from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.weights.cost.gradient import History
 from tests import made_once
-from tests.draws import SEED
+from tests.draws import SEED, in_turn
 from tests.nova.scheduler.random_checks import Empty, placement
 from tests.nova.scheduler.random_scheduler import scheduler
 from tests.random_clouds.providers import CARD
@@ -259,10 +259,14 @@ def select(manager_of_nova: Any, name: str, server: str) -> tuple[str, Allocatio
     "text",
     [
         "fragmentation=10,disk=0",
-        "fragmentation,ram=0,cpu=0,disk=0",
-        "best-fit=4,ram=-1",
-        "boring=2,cpu=0",
-        "requested-to-capacity=3,ram=0",
+        *in_turn(
+            [
+                "fragmentation,ram=0,cpu=0,disk=0",
+                "best-fit=4,ram=-1",
+                "boring=2,cpu=0",
+                "requested-to-capacity=3,ram=0",
+            ]
+        ),
     ],
 )
 def test_a_simulated_scheduler_chooses_the_host_that_nova_chooses(empty: Empty, text: str) -> None:
