@@ -203,7 +203,8 @@ def configured_scorings(options: Any) -> dict[str, Scoring]:
     :param options: the values of ``[filter_scheduler]``.
     :raises ExtensionError: a scoring of another distribution does not load.
     """
-    return {**_of_options(options), **_of_others(), **_of_options(options)}
+    own, others = _of_options(options), _of_others()
+    return own | {name: others[name] for name in others if name not in own}
 
 
 def _of_options(options: Any) -> dict[str, Scoring]:

@@ -1,6 +1,6 @@
 """A plan of relocations, kept in a file until Placement is up again. Pure.
 
-It is carried out if the servers still hold what they held. The document (JSON)::
+A plan is carried out only if the allocations of its consumers are unchanged. The document (JSON)::
 
     {"host": "compute1",
      "consumers": {UUID: {"name": "server web-1 (…), flavor gold",

@@ -62,8 +62,9 @@ def _is_of_project(host: HostState, project: str) -> float:
 def _present_host(request_spec: objects.RequestSpec, host_manager: HostManager) -> str | None:
     """Return the host of a server that is moved; ``None`` for a server without a host.
 
-    Nova's moves ignore the present host, and name it first; only a resize that may stay on the
-    host does not. ``[filter_scheduler] track_instance_changes`` must be on to find that one.
+    Nova's moves ignore the present host, and name the host first; only a resize that may stay on
+    the host does not. The present host of such a resize is known only with ``[filter_scheduler]
+    track_instance_changes``.
     """
     if ignored := field(request_spec, "ignore_hosts"):
         return str(ignored[0])

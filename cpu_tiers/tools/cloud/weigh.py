@@ -81,7 +81,9 @@ class Weigh(NovaConfCommand, ListCommand):
         conf = self.nova_conf()
         options = conf.filter_scheduler
         scorings = configured_scorings(options)
-        scoring = parsed_args.scoring or options.resource_provider_scoring
+        scoring = parsed_args.scoring
+        if scoring is None:
+            scoring = options.resource_provider_scoring
         if scoring not in scorings:
             self._parser.error(f"--scoring {scoring}: name one of {', '.join(scorings)}")
         server, ((query, *_), answer, names) = self._candidates(parsed_args, conf)

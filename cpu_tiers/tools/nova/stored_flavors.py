@@ -233,8 +233,7 @@ def inspect_flavors(tell: Tell) -> Inspection:
     count, findings = 0, []
     for page in flavor_pages():
         count += len(page)
-        reads = [partial(lambda data: ServerRequest(to_flavor(data)), data) for data in page]
-        findings += [finding for read in reads for finding in _finding(read)]
+        findings += [finding for data in page for finding in _finding(partial(_request, data))]
         tell(f"{count} flavors read")
     return Inspection(count=count, findings=tuple(findings))
 
@@ -302,6 +301,10 @@ def _pinned(servers: Servers) -> Counter[str]:
 def _finding(read: Read, servers: tuple[str, ...] = ()) -> Iterator[FlavorFinding]:
     if rules := broken_rules(read):
         yield FlavorFinding(rules=rules, servers=servers)
+
+
+def _request(data: Mapping[str, Any]) -> ServerRequest:
+    return ServerRequest(to_flavor(data))
 
 
 def _embedded_request(text: str, properties: Properties) -> ServerRequest:
