@@ -25,6 +25,7 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
             cfg.FloatOpt("initial_cpu_allocation_ratio", default=4.0, min=0.0),
             cfg.FloatOpt("initial_ram_allocation_ratio", default=1.0, min=0.0),
             cfg.FloatOpt("initial_disk_allocation_ratio", default=1.0, min=0.0),
+            cfg.StrOpt("compute_driver"),
             cfg.StrOpt("vcpu_pin_set"),
             cfg.IntOpt("reserved_host_cpus", default=0, min=0),
             cfg.IntOpt("reserved_host_memory_mb", default=512, min=0),

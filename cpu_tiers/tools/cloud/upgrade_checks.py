@@ -11,46 +11,27 @@ from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from cpu_tiers.conf import compute, filter_scheduler, weigher
+from cpu_tiers.conf.ladder import OF_THE_WEIGHER, scheduler_of
+from cpu_tiers.model.ladder import step_of_cloud
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, OTHER_SHARES, POLICY_TRAITS, VCPU_SHARES
 from cpu_tiers.model.providers import Excess
 from cpu_tiers.tools.frame.terminal import count_of_hosts, join_names
 from cpu_tiers.tools.placement.inventories import HostSurvey
 
-_OF_THE_WEIGHER = (
-    "query_placement_for_vcpu_shares",
-    "query_placement_for_numa",
-    "require_host_traits",
-)
-"""The options of ``[filter_scheduler]`` that only a loaded weigher reads."""
-
 
 def check_step(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Result:
-    """Name the step of docs/install/stock-nova.rst on which a cloud stands; never a warning."""
-    weighs = loads_weigher(conf)
-    on = [name for name in _OF_THE_WEIGHER if conf[filter_scheduler.GROUP][name] and weighs]
-    nodes = sum(host.is_numa_aware is True for host in hosts)
-    by_driver = sum(host.has_shares and MULTIPLIER_TRAIT in host.functions for host in hosts)
-    by_file = sum(host.has_shares for host in hosts) - by_driver
-    if nodes or "query_placement_for_numa" in on:
-        step = "4, NUMA nodes"
-    elif by_driver or on:
-        step = "3, the driver and requests of shares"
-    elif weighs:
-        step = "2, the weigher"
-    else:
-        step = "1, tiers with Nova's own driver" if by_file else "0, no tiers"
+    """Name the step of the ladder on which a cloud stands; never a warning."""
+    scheduler = scheduler_of(conf)
+    step = step_of_cloud((host.step for host in hosts), scheduler)
+    drivers = sum(MULTIPLIER_TRAIT in host.functions for host in hosts)
     return Result(
         Code.SUCCESS,
-        f"step {step}: of {len(hosts)} hosts, {by_driver} report shares by the driver of"
-        f" cpu-tiers, {by_file} by a provider.yaml, and {nodes} report NUMA nodes; nova-scheduler"
-        f" {'loads' if weighs else 'does not load'} the weigher",
+        f"step {step}: of {len(hosts)} hosts, {sum(host.has_shares for host in hosts)} report"
+        f" shares, {sum(host.is_numa_aware is True for host in hosts)} report NUMA nodes, and"
+        f" {drivers} have the trait of the driver of cpu-tiers, which stays on a host that goes"
+        " back to Nova's own driver; nova-scheduler"
+        f" {'loads' if scheduler.loads_weigher else 'does not load'} the weigher",
     )
-
-
-def loads_weigher(conf: cfg.ConfigOpts) -> bool:
-    """Tell whether nova-scheduler loads the weigher of cpu-tiers."""
-    classes = conf[filter_scheduler.GROUP].weight_classes
-    return any(name.startswith("cpu_tiers.") for name in classes)
 
 
 def check_numa(hosts: Sequence[HostSurvey]) -> Iterator[str]:
@@ -130,8 +111,8 @@ def check_capacity(excesses: Sequence[Excess]) -> Iterator[str]:
 def check_weigher(conf: cfg.ConfigOpts) -> Iterator[str]:
     """Warn if options of nova-scheduler have no effect, because no weigher loads cpu-tiers."""
     scheduler = conf[filter_scheduler.GROUP]
-    idle = [name for name in _OF_THE_WEIGHER if scheduler[name]]
-    if idle and not loads_weigher(conf):
+    idle = [name for name in OF_THE_WEIGHER if scheduler[name]]
+    if idle and not scheduler_of(conf).loads_weigher:
         yield (
             f"[filter_scheduler] {', '.join(idle)}: no effect, because nova-scheduler does not"
             " load cpu-tiers. Set [filter_scheduler] weight_classes to"

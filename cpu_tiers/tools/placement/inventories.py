@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.model.ladder import Step, step_of_host
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, PCPU, POLICY_TRAITS, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT, count_trait
 from cpu_tiers.model.providers import Excess, HostShares, Provider, ProviderTrees
@@ -32,6 +33,15 @@ class HostSurvey:
     tells_nodes: bool = False
     has_other_name: bool = False
     functions: frozenset[str] = frozenset()
+
+    @property
+    def step(self) -> Step:
+        """The step of the ladder on which the host stands, as far as Placement tells the step."""
+        return step_of_host(
+            reports_shares=self.has_shares,
+            has_driver=None,
+            reports_nodes=self.is_numa_aware is True,
+        )
 
 
 def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[HostSurvey, ...]:

@@ -120,7 +120,8 @@ FILE = host("file", shares=True)
         pytest.param([host("a")], (SHARES, NUMA), "0, no tiers", id="options without effect"),
         pytest.param([FILE, host("a")], (), "1, tiers with Nova's own driver", id="a file"),
         pytest.param([FILE], (OURS,), "2, the weigher", id="a file and the weigher"),
-        pytest.param([FILE, driven("b")], (), "3, the driver", id="a driver beside a file"),
+        pytest.param([driven("b")], (NOVAS,), "1, tiers with", id="a trait that stays is no step"),
+        pytest.param([FILE, driven("b")], (OURS,), "2, the weigher", id="half of the way back"),
         pytest.param([FILE], (OURS, SHARES), "3, the driver", id="requests of shares"),
         pytest.param([driven("a", True)], (OURS,), "4, NUMA nodes", id="NUMA nodes"),
         pytest.param([driven("a", False)], (OURS, NUMA), "4, NUMA nodes", id="queries for nodes"),
@@ -137,8 +138,9 @@ def test_the_step_of_a_cloud(
 def test_the_numbers_of_a_step(tmp_path: Path) -> None:
     hosts = [FILE, driven("b"), driven("c", True), host("d")]
     assert str(check_step(hosts, scheduler(tmp_path, OURS)).details).endswith(
-        ": of 4 hosts, 2 report shares by the driver of cpu-tiers, 1 by a provider.yaml, and 1"
-        " report NUMA nodes; nova-scheduler loads the weigher"
+        ": of 4 hosts, 3 report shares, 1 report NUMA nodes, and 2 have the trait of the driver of"
+        " cpu-tiers, which stays on a host that goes back to Nova's own driver; nova-scheduler"
+        " loads the weigher"
     )
     wrong = scheduler(tmp_path, "query_placement_for_numa = perhaps")
     with pytest.raises(ValueError, match="perhaps"):

@@ -1,0 +1,96 @@
+"""The ladder: the step on which a host and a cloud stand (docs/index.rst). Pure.
+
+A remedy that does not work on a step is not printed on the step. So commands and checks ask this
+module, and none of them decides by an option or a trait of its own.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Step(IntEnum):
+    """A step of the ladder, with its name in the output of commands."""
+
+    title: str
+
+    def __new__(cls, number: int, title: str) -> "Step":
+        """Keep the name beside the number."""
+        step = int.__new__(cls, number)
+        step._value_, step.title = number, title
+        return step
+
+    LOOK = 0, "no tiers"
+    NOVAS_DRIVER = 1, "tiers with Nova's own driver"
+    WEIGHER = 2, "the weigher"
+    DRIVER = 3, "the driver and requests of shares"
+    NUMA = 4, "NUMA nodes"
+
+    def __str__(self) -> str:
+        """Return the number and the name, as in the output of commands."""
+        return f"{self.value}, {self.title}"
+
+    @property
+    def has_driver(self) -> bool:
+        """Tell whether a host on this step runs the driver of cpu-tiers.
+
+        Only this driver gives a guest the weight of ``quota:cpu_shares_multiplier``, and only this
+        driver reads ``[libvirt]`` ``report_vcpu_shares`` and ``least_weight_without_tier``.
+        """
+        return self >= Step.DRIVER
+
+    @property
+    def requests_shares(self) -> bool:
+        """Tell whether nova-scheduler of a cloud on this step claims the shares of a multiplier.
+
+        On the steps before, only ``resources:CUSTOM_VCPU_SHARES`` of a flavor claims shares.
+        """
+        return self >= Step.DRIVER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerFacts:
+    """What nova-scheduler does for tiers, by its nova.conf.
+
+    :param loads_weigher: ``weight_classes`` names the weigher of cpu-tiers. Without the weigher,
+        no option of cpu-tiers has an effect.
+    :param requests_shares: an option is on that concerns shares or the driver of the hosts.
+    :param requests_nodes: ``query_placement_for_numa`` is on.
+    """
+
+    loads_weigher: bool = False
+    requests_shares: bool = False
+    requests_nodes: bool = False
+
+
+def step_of_host(
+    *, reports_shares: bool, has_driver: bool | None, reports_nodes: bool = False
+) -> Step:
+    """Return the step of a host: who reports its shares, and which driver runs its guests.
+
+    :param reports_shares: the host has an inventory of VCPU_SHARES.
+    :param has_driver: whether nova-compute runs the driver of cpu-tiers; ``None`` if only
+        Placement was asked. The traits of the driver do not tell: the traits stay in Placement
+        after a host has gone back to Nova's own driver.
+    :param reports_nodes: the host has NUMA nodes in Placement, which only the driver of cpu-tiers
+        reports, and which stop a start of Nova's own driver while servers use the nodes.
+    """
+    if reports_nodes and has_driver is not False:
+        return Step.NUMA
+    if has_driver:
+        return Step.DRIVER
+    return Step.NOVAS_DRIVER if reports_shares else Step.LOOK
+
+
+def step_of_cloud(hosts: Iterable[Step], scheduler: SchedulerFacts) -> Step:
+    """Return the step of a cloud, from the steps of its hosts and from its nova-scheduler.
+
+    A cloud is on a step when nova-scheduler is: a multiplier claims nothing before, whatever
+    driver the hosts have. A cloud whose hosts have NUMA nodes is on the last step nevertheless.
+    """
+    highest = max(hosts, default=Step.LOOK)
+    if highest is Step.NUMA or (scheduler.loads_weigher and scheduler.requests_nodes):
+        return Step.NUMA
+    if not scheduler.loads_weigher:
+        return min(highest, Step.NOVAS_DRIVER)
+    return Step.DRIVER if scheduler.requests_shares else Step.WEIGHER
