@@ -12,23 +12,15 @@ from enum import IntEnum
 class Step(IntEnum):
     """A step of the ladder, with its name in the output of commands."""
 
-    title: str
-
-    def __new__(cls, number: int, title: str) -> "Step":
-        """Keep the name beside the number."""
-        step = int.__new__(cls, number)
-        step._value_, step.title = number, title
-        return step
-
-    LOOK = 0, "no tiers"
-    NOVAS_DRIVER = 1, "tiers with Nova's own driver"
-    WEIGHER = 2, "the weigher"
-    DRIVER = 3, "the driver and requests of shares"
-    NUMA = 4, "NUMA nodes"
+    LOOK = 0
+    NOVAS_DRIVER = 1
+    WEIGHER = 2
+    DRIVER = 3
+    NUMA = 4
 
     def __str__(self) -> str:
         """Return the number and the name, as in the output of commands."""
-        return f"{self.value}, {self.title}"
+        return f"{self.value}, {_NAMES[self]}"
 
     @property
     def has_driver(self) -> bool:
@@ -46,6 +38,15 @@ class Step(IntEnum):
         On the steps before, only ``resources:CUSTOM_VCPU_SHARES`` of a flavor claims shares.
         """
         return self >= Step.DRIVER
+
+
+_NAMES = {
+    Step.LOOK: "no tiers",
+    Step.NOVAS_DRIVER: "tiers with Nova's own driver",
+    Step.WEIGHER: "the weigher",
+    Step.DRIVER: "the driver and requests of shares",
+    Step.NUMA: "NUMA nodes",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
