@@ -18,8 +18,8 @@ from measure import Ratio, report, seconds
 from scipy.optimize import OptimizeResult, linprog
 from scipy.sparse import coo_array
 
-from cpu_tiers.guest.contenders import Contender, Slice
-from cpu_tiers.guest.fair_share import fair_cpus
+from cpu_tiers.tools.tiers.contenders import Contender, Slice
+from cpu_tiers.tools.tiers.fair_share import fair_cpus
 
 GUESTS, VCPUS, GROWTH = 500, 4_000, 10
 CELLS = [range(first, first + 64) for first in range(0, 512, 64)]

@@ -21,8 +21,8 @@ from cpu_tiers.model.numa import NODE_TRAIT, SMALL_PAGES_TRAIT
 from cpu_tiers.tools.placement.candidates import explain, read_room
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import embedded_placement
+from cpu_tiers.tools.simulation.server_queries import ServerQueries, server_queries
 from cpu_tiers.translators import ServerRequest
-from cpu_tiers.translators.server_queries import ServerQueries, server_queries
 
 NODES = 2
 """NUMA nodes of each host of the cloud with NUMA nodes."""

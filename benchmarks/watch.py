@@ -18,15 +18,15 @@ from uuid import uuid4
 from prometheus_client import CollectorRegistry, generate_latest
 
 from cpu_tiers.conf.read import read_config
-from cpu_tiers.guest.tier import Tier
 from cpu_tiers.inventory import Host
-from cpu_tiers.libvirt.connection import RunningDomain
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.hierarchy import find_hierarchy
 from cpu_tiers.tools.host.watch import WatchCollector
 from cpu_tiers.tools.host.watched_host import WatchedHost
+from cpu_tiers.tools.libvirt.connection import RunningDomain
+from cpu_tiers.tools.tiers.tier import Tier
 
 GUESTS, VCPUS, ROUNDS = 300, 2, 20
 INTERVAL, SCRAPE = 10.0, 15.0

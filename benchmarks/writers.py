@@ -31,11 +31,11 @@ from keystoneauth1.token_endpoint import Token
 
 from cpu_tiers.accounting.relocation import ServersDoNotFit
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.networking.agent_tree import build_networking_trees
+from cpu_tiers.tools.networking.network_agent import NetworkAgent
 from cpu_tiers.tools.placement import allocations, numa_reshape
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import with_fresh_reads

@@ -11,7 +11,7 @@ import libvirt
 import pytest
 from lxml.builder import E
 
-from cpu_tiers.libvirt.domain import BUILT_IN, write_domain
+from cpu_tiers.tools.libvirt.domain import BUILT_IN, write_domain
 from tests.libvirt.cgroup import version
 from tests.libvirt.contest import build_firmware, start
 from tests.libvirt.servers import server

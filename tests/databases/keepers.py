@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from random import Random
 
-from cpu_tiers.accounting import healing
 from cpu_tiers.accounting.missing_shares import Addition, Owner, missing_shares
 from cpu_tiers.accounting.relocation import ServersDoNotFit
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.errors import PlacementError, ReportingCannotBeDisabled
 from cpu_tiers.placement.records import Consumer, Inventories
+from cpu_tiers.tools.accounting import healing
 from cpu_tiers.tools.placement import allocations, numa_reshape
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import with_fresh_reads

@@ -23,17 +23,12 @@ from requests import Response
 
 from cpu_tiers.conf.read import inventory_options, read_config
 from cpu_tiers.errors import CpuTiersError, FaultList, printable
-from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.inventory import Host, build_tree
 from cpu_tiers.inventory.contract import InventoryOptions
-from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.libvirt.capabilities import parse_capabilities
-from cpu_tiers.libvirt.domain import parse_domain
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import Domain, HostCgroups
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement.plan import steps
 from cpu_tiers.placement.plan_file import digest_of, read_plan
 from cpu_tiers.tools.cgroup.files import Files
@@ -52,9 +47,14 @@ from cpu_tiers.tools.host.checks import audit
 from cpu_tiers.tools.host.checks.evidence import Evidence, due_weight
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import Services
+from cpu_tiers.tools.libvirt.domain import parse_domain
+from cpu_tiers.tools.networking.agent_tree import build_networking_trees
+from cpu_tiers.tools.networking.network_agent import NetworkAgent
 from cpu_tiers.tools.placement import inventories, sync
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import read_state
+from cpu_tiers.tools.tiers.domain import Domain, HostCgroups
+from cpu_tiers.tools.tiers.occupancy import Occupancy
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.broken_rules import request_faults
 from cpu_tiers.weights import SCORINGS, make_forest

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import libvirt
 
-from cpu_tiers.model.domain import Version
+from cpu_tiers.tools.tiers.domain import Version
 
 PARTITION = f"cputiers{os.getpid()}"
 """Where libvirt has the guests of a contest, in place of ``machine``."""

@@ -17,7 +17,7 @@ import libvirt_qemu
 from lxml.builder import E
 
 from cpu_tiers.libvirt.contract import DomainElements, Guest
-from cpu_tiers.libvirt.domain import BUILT_IN, write_domain
+from cpu_tiers.tools.libvirt.domain import BUILT_IN, write_domain
 from tests.libvirt.cgroup import (
     PARTITION,
     busy_seconds,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import libvirt
 
-from cpu_tiers.guest.contenders import Contender
+from cpu_tiers.tools.tiers.contenders import Contender
 from tests.libvirt.cgroup import cpu_cgroups, outweighing
 from tests.libvirt.contest import ContestWindow, running, threads
 from tests.libvirt.contestants import SERVICE, Contest

@@ -7,11 +7,11 @@ from fractions import Fraction
 from itertools import product
 from math import inf
 
-from cpu_tiers.guest.contenders import Contender, Slice
-from cpu_tiers.guest.fair_share import fair_cpus
-from cpu_tiers.guest.floor import floor_cpus
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import parse_domain, write_domain
+from cpu_tiers.tools.libvirt.domain import parse_domain, write_domain
+from cpu_tiers.tools.tiers.contenders import Contender, Slice
+from cpu_tiers.tools.tiers.fair_share import fair_cpus
+from cpu_tiers.tools.tiers.floor import floor_cpus
 
 SERVICE = "service"
 """What competes with all guests together."""

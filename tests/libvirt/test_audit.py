@@ -17,12 +17,9 @@ from lxml.builder import E
 from prometheus_client.parser import text_string_to_metric_families
 
 from cpu_tiers.accounting.holdings import Portion
-from cpu_tiers.libvirt.connection import set_weights
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import BUILT_IN, write_domain
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import Domain, HostCgroups
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU_SHARES
@@ -30,8 +27,11 @@ from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.frame.app import main
 from cpu_tiers.tools.host import audit_evidence
+from cpu_tiers.tools.libvirt.connection import set_weights
+from cpu_tiers.tools.libvirt.domain import BUILT_IN, write_domain
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import embedded_placement
+from cpu_tiers.tools.tiers.domain import Domain, HostCgroups
 from tests.libvirt.cgroup import (
     PARTITION,
     busy_service,

@@ -9,7 +9,7 @@ import libvirt
 import pytest
 
 from cpu_tiers.libvirt.capabilities import parse_capabilities
-from cpu_tiers.libvirt.connection import LibvirtUnavailable, read_capabilities
+from cpu_tiers.tools.libvirt.connection import LibvirtUnavailable, read_capabilities
 
 
 def test_the_capabilities_of_the_local_machine(daemon_uri: str) -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 import libvirt
 import pytest
 
-from cpu_tiers.libvirt import connection
-from cpu_tiers.libvirt.connection import (
+from cpu_tiers.tools.libvirt import connection
+from cpu_tiers.tools.libvirt.connection import (
     LibvirtUnavailable,
     read_capabilities,
     read_domains,
     read_hostname,
     set_weights,
 )
-from cpu_tiers.libvirt.domain import parse_domain
+from cpu_tiers.tools.libvirt.domain import parse_domain
 
 TEST = "test:///default"
 """libvirt's own example host, whose guest ``test`` runs."""

@@ -6,10 +6,10 @@ import libvirt
 import pytest
 
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.tools.libvirt.domain import write_domain
 from tests.libvirt.cgroup import least_weight, version, weight_file
 
 Start = Callable[[Flavor], libvirt.virDomain]

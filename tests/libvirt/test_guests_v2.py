@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 import libvirt
 import pytest
 
-from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.tools.cgroup.hierarchy import find_hierarchy
+from cpu_tiers.tools.libvirt.domain import write_domain
 from tests.libvirt.cgroup import least_weight
 from tests.libvirt.host_v2 import HostV2, host_v2
 from tests.libvirt.servers import server

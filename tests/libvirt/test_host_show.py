@@ -7,11 +7,11 @@ import libvirt
 import pytest
 
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.app import main
+from cpu_tiers.tools.libvirt.domain import write_domain
 
 MULTIPLIERS = {"show-gold": "100", "show-bronze": "25", "show-untiered": None}
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.model.compute import ComputeCell, ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.host import Pages
+from cpu_tiers.tools.libvirt.domain import write_domain
 from tests.libvirt.embedded import configure
 
 Virsh = Callable[..., str]

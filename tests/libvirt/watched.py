@@ -5,15 +5,15 @@ from collections.abc import Collection, Iterator
 import libvirt
 
 from cpu_tiers.conf.read import read_config
-from cpu_tiers.guest.tier import Tier
 from cpu_tiers.inventory import Host
-from cpu_tiers.libvirt.connection import RunningDomain
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.host import HostTopology, NumaCell
 from cpu_tiers.tools.host.watched_host import WatchedHost
+from cpu_tiers.tools.libvirt.connection import RunningDomain
+from cpu_tiers.tools.tiers.tier import Tier
 
 
 def watch(connection: libvirt.virConnect) -> WatchedHost:

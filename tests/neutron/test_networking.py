@@ -17,10 +17,10 @@ from neutron_lib.placement import constants as placement_constants
 from neutron_lib.placement import utils
 from neutron_lib.utils import helpers
 
-from cpu_tiers.inventory import networking
-from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
-from cpu_tiers.model.network_agent import OVN_AGENT, NetworkAgent, read_chassis
+from cpu_tiers.tools.networking import agent_tree as networking
+from cpu_tiers.tools.networking.agent_tree import build_networking_trees
+from cpu_tiers.tools.networking.network_agent import OVN_AGENT, NetworkAgent, read_chassis
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import WsgiTransport, placement_app
 from cpu_tiers.tools.placement.networking import NetworkingChanges, sync_networking

@@ -10,8 +10,8 @@ from keystoneauth1.token_endpoint import Token
 from nova.network import constants
 from nova.tests.fixtures import NeutronFixture
 
-from cpu_tiers.inventory.networking import build_networking_trees
-from cpu_tiers.model.network_agent import NetworkAgent
+from cpu_tiers.tools.networking.agent_tree import build_networking_trees
+from cpu_tiers.tools.networking.network_agent import NetworkAgent
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.networking import sync_networking
 

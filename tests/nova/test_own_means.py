@@ -10,11 +10,11 @@ import pytest
 from nova.compute import provider_config
 from nova.tests.fixtures import libvirt as fakelibvirt
 
-from cpu_tiers.extra_specs.pair import pair_of
 from cpu_tiers.inventory import AllocationRatio, Host, InventoryOptions, build_tree
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.tools.tiers.pair import pair_of
 from cpu_tiers.tools.writers.inventory import provider_yaml
 from tests.nova.cloud import MULTIPLIER, STOCK
 from tests.nova.computes import Computes

@@ -8,11 +8,11 @@ from nova import objects
 from nova.network import neutron
 from nova.scheduler.utils import ResourceRequest, resources_from_request_spec
 
-from cpu_tiers.accounting.port_bindings import bind
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.port import Port
+from cpu_tiers.tools.accounting.port_bindings import bind
 from cpu_tiers.translators import ServerRequest, translate
 
 EGRESS, INGRESS = "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"

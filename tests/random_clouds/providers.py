@@ -11,11 +11,11 @@ from placement import db_api
 
 from cpu_tiers.inventory import AllocationRatio, InventoryOptions, build_tree
 from cpu_tiers.inventory import Host as ReportedHost
-from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell, Pages
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
-from cpu_tiers.model.network_agent import NetworkAgent
+from cpu_tiers.tools.networking.agent_tree import build_networking_trees
+from cpu_tiers.tools.networking.network_agent import NetworkAgent
 from tests.random_clouds.brute_force import Placement
 from tests.random_clouds.hosts import Device, Host, Port
 

@@ -218,10 +218,10 @@ def test_every_picture_is_on_a_page() -> None:
 
 
 def keys_of_the_code() -> Iterator[str]:
-    """Yield each extra spec and each image property that the library or nova-api reads."""
-    folders = ("extra_specs", "guest", "nova.api", "translators")
+    """Yield each extra spec and each image property that the code reads."""
+    rooms = ("extra_specs", "guest", "nova.api", "tools.simulation", "tools.tiers", "translators")
     for name, tree in modules().items():
-        if name.startswith(tuple(f"cpu_tiers.{folder}." for folder in folders)):
+        if name.startswith(tuple(f"cpu_tiers.{room}." for room in rooms)):
             for node in ast.walk(tree):
                 text = node.value if isinstance(node, ast.Constant) else None
                 if re.fullmatch(r"(hw|quota|os|accel):\w+|hw_\w{4,}|group_policy", str(text)):

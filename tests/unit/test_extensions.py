@@ -11,7 +11,7 @@ import pytest
 
 from cpu_tiers import extensions
 from cpu_tiers.inventory import BUILT_IN as REPORTERS
-from cpu_tiers.libvirt.domain import BUILT_IN as DOMAIN_XML
+from cpu_tiers.tools.libvirt.domain import BUILT_IN as DOMAIN_XML
 from cpu_tiers.translators import BUILT_IN as TRANSLATORS
 
 Install = Callable[..., None]

@@ -16,8 +16,8 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.domain import Version
 from cpu_tiers.tools.cgroup.files import VANISHED, Files
+from cpu_tiers.tools.tiers.domain import Version
 
 INNER_NAME = re.compile(r"emulator|vcpu[0-9]+|iothread[0-9]+")
 """The names of the cgroups in the cgroup of a guest."""

@@ -11,7 +11,11 @@ from dataclasses import dataclass
 
 from cpu_tiers.errors import Fault
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import (
+from cpu_tiers.tools.cgroup import processes
+from cpu_tiers.tools.cgroup.files import Files
+from cpu_tiers.tools.cgroup.hierarchy import GUEST_NAME, INNER_NAME, Hierarchy, find_hierarchy
+from cpu_tiers.tools.cgroup.processes import find_guests, policies, strays, threads, vcpu_threads
+from cpu_tiers.tools.tiers.domain import (
     BusyProcess,
     CpuTimes,
     Domain,
@@ -20,10 +24,6 @@ from cpu_tiers.model.domain import (
     HostLoad,
     between,
 )
-from cpu_tiers.tools.cgroup import processes
-from cpu_tiers.tools.cgroup.files import Files
-from cpu_tiers.tools.cgroup.hierarchy import GUEST_NAME, INNER_NAME, Hierarchy, find_hierarchy
-from cpu_tiers.tools.cgroup.processes import find_guests, policies, strays, threads, vcpu_threads
 
 _SCHED_EXT = "/sys/kernel/sched_ext"
 _STOPPED = ("T", "t")

@@ -19,9 +19,9 @@ from pathlib import PurePosixPath
 
 from cpu_tiers.errors import Fault
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import CpuTime, CpuTimes, Domain, GuestCgroup, VcpuThread
 from cpu_tiers.tools.cgroup.files import VANISHED, Files
 from cpu_tiers.tools.cgroup.hierarchy import Hierarchy
+from cpu_tiers.tools.tiers.domain import CpuTime, CpuTimes, Domain, GuestCgroup, VcpuThread
 
 _STATE, _POLICY = 3 - 3, 41 - 3
 """The indexes of fields 3 and 41 of ``stat`` after the name in parentheses, field 2."""

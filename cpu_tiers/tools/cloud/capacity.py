@@ -10,11 +10,8 @@ from typing import Any
 
 from oslo_config import cfg
 
-from cpu_tiers.accounting.repeated_claims import CloudRoom
 from cpu_tiers.errors import FaultList, InvalidInput, printable
-from cpu_tiers.extra_specs.pair import pair_faults
 from cpu_tiers.extra_specs.shares import effective_shares
-from cpu_tiers.guest.tier import Tier, unnamed_tier
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.cloud_source import (
     CloudSource,
@@ -34,7 +31,10 @@ from cpu_tiers.tools.frame.server_request import (
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine, join_names, shortened, wrapped
 from cpu_tiers.tools.placement.candidates import count_more, read_room
+from cpu_tiers.tools.simulation.repeated_claims import CloudRoom
 from cpu_tiers.tools.simulation.sold import TierRoom
+from cpu_tiers.tools.tiers.pair import pair_faults
+from cpu_tiers.tools.tiers.tier import Tier, unnamed_tier
 
 LOG = logging.getLogger(__name__)
 

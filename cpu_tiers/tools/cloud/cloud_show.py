@@ -17,7 +17,6 @@ from typing import Any
 from oslo_config import cfg
 
 from cpu_tiers.errors import CpuTiersError, FaultList, InvalidInput
-from cpu_tiers.guest.tier import Tier
 from cpu_tiers.tools.cloud.capacity import tier_rooms
 from cpu_tiers.tools.cloud.cloud_text import excess_names, print_cloud, rows_of
 from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_aggregates, read_server_names
@@ -32,6 +31,7 @@ from cpu_tiers.tools.page.cloud_data import AuditedHost, AuditFinding, GuestFigu
 from cpu_tiers.tools.placement.cloud_reader import read_sold_cloud
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.sold import SoldCloud, TierRoom, sold_cloud
+from cpu_tiers.tools.tiers.tier import Tier
 
 LOG = logging.getLogger(__name__)
 

@@ -36,7 +36,7 @@ from cpu_tiers.tools.frame.server_request import (
 from cpu_tiers.tools.frame.terminal import ProgressLine, shortened, wrapped
 from cpu_tiers.tools.placement.candidates import Explanation, explain
 from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack
-from cpu_tiers.translators.server_queries import UNKNOWN
+from cpu_tiers.tools.simulation.server_queries import UNKNOWN
 from cpu_tiers.weights import SCORINGS, make_forest
 from cpu_tiers.weights.forest import Summary
 from cpu_tiers.weights.soft_traits import SoftTraits

@@ -11,9 +11,7 @@ from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.errors import Fault, FaultList, printable_lines
-from cpu_tiers.extra_specs.flavor_advice import idle_keys, misspelt_keys
 from cpu_tiers.extra_specs.numa import absent_pages
-from cpu_tiers.extra_specs.pair import Pair, pair_faults, pair_of
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.numa import page_size_of
 from cpu_tiers.model.request import CandidateQuery
@@ -32,6 +30,8 @@ from cpu_tiers.tools.frame.server_request import (
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud
 from cpu_tiers.tools.simulation.reasons import hosts_of, never_served
+from cpu_tiers.tools.tiers.flavor_advice import idle_keys, misspelt_keys
+from cpu_tiers.tools.tiers.pair import Pair, pair_faults, pair_of
 from cpu_tiers.translators import ServerRequest, Translator
 from cpu_tiers.translators.broken_rules import request_faults
 

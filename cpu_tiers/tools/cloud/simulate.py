@@ -15,7 +15,6 @@ from oslo_config import cfg
 from cpu_tiers.conf.weigher import class_weights, configured_scorings
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.shares import effective_shares
-from cpu_tiers.guest.tier import Tier, tier_of_amounts
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.tools.cloud.simulation_text import policy_values, print_simulation, tier_names
@@ -38,6 +37,7 @@ from cpu_tiers.tools.simulation.requests import Arrival, draw_arrivals, read_arr
 from cpu_tiers.tools.simulation.run import Outcome, simulate
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.tools.simulation.snapshot import Snapshot
+from cpu_tiers.tools.tiers.tier import Tier, tier_of_amounts
 from cpu_tiers.translators import ServerRequest
 
 LOG = logging.getLogger(__name__)

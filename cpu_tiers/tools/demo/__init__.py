@@ -15,13 +15,10 @@ from rich.text import Text
 
 from cpu_tiers.conf.read import inventory_options, read_config
 from cpu_tiers.extra_specs.shares import domain_shares
-from cpu_tiers.guest.contenders import Contender
-from cpu_tiers.guest.fair_share import fair_cpus
 from cpu_tiers.inventory import BUILT_IN, Host, InventoryOptions, build_tree
 from cpu_tiers.inventory.cpus import shared_cpus
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.flavor import Flavor
@@ -29,10 +26,13 @@ from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import MEMORY_MB, VCPU, VCPU_SHARES
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.documents import read_flavor
+from cpu_tiers.tools.libvirt.domain import write_domain
 from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import embedded_placement
 from cpu_tiers.tools.placement.sync import sync
+from cpu_tiers.tools.tiers.contenders import Contender
+from cpu_tiers.tools.tiers.fair_share import fair_cpus
 from cpu_tiers.translators import ServerRequest, translate
 from cpu_tiers.weights import SCORINGS, HostScore, make_forest
 

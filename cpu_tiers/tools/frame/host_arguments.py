@@ -12,20 +12,20 @@ from oslo_config import cfg
 
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import FaultList, InvalidInput, read_each
-from cpu_tiers.guest.contenders import Contender
-from cpu_tiers.guest.occupancy import MACHINES, Occupancy
 from cpu_tiers.inventory import Host, InventoryOptions
 from cpu_tiers.inventory.cpus import check_cpu_sets, shared_cpus, vcpu_inventories
 from cpu_tiers.inventory.shares import shares_inventory
 from cpu_tiers.libvirt.capabilities import parse_capabilities
-from cpu_tiers.libvirt.connection import read_capabilities, read_domains
-from cpu_tiers.libvirt.domain import parse_domain
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import DEFAULT_WEIGHT, Domain
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.tools.frame.documents import read_bytes
+from cpu_tiers.tools.libvirt.connection import read_capabilities, read_domains
+from cpu_tiers.tools.libvirt.domain import parse_domain
+from cpu_tiers.tools.tiers.contenders import Contender
+from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT, Domain
+from cpu_tiers.tools.tiers.occupancy import MACHINES, Occupancy
 
 _SERVICE = r"(?P<name>[^=/]+)=(?P<weight>[0-9]{1,9})x(?P<threads>[0-9]{1,9})"
 

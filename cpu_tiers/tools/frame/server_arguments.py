@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cpu_tiers.errors import FaultList
-from cpu_tiers.guest.tier import Tier, multiplier_of
-from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.documents import read_flavor, read_flavors, read_image
+from cpu_tiers.tools.tiers.domain import Domain
+from cpu_tiers.tools.tiers.tier import Tier, multiplier_of
 from cpu_tiers.translators import ServerRequest
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.flavor_advice import divided
 from cpu_tiers.extra_specs.numa import NODES, asks_for_nodes
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU_SHARES
@@ -23,8 +22,13 @@ from cpu_tiers.tools.frame.cloud_source import (
 from cpu_tiers.tools.frame.documents import read_flavor
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.simulation.server_queries import (
+    SchedulerOptions,
+    ServerQueries,
+    server_queries,
+)
+from cpu_tiers.tools.tiers.flavor_advice import divided
 from cpu_tiers.translators import ServerRequest
-from cpu_tiers.translators.server_queries import SchedulerOptions, ServerQueries, server_queries
 
 LOG = logging.getLogger(__name__)
 

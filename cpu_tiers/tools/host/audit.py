@@ -13,9 +13,6 @@ from functools import partial
 from textwrap import fill
 
 from cpu_tiers.errors import CpuTiersError, printable
-from cpu_tiers.guest.tier import Tier
-from cpu_tiers.libvirt.connection import set_weights
-from cpu_tiers.model.domain import Domain
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.host_arguments import (
@@ -32,6 +29,9 @@ from cpu_tiers.tools.host.checks import audit
 from cpu_tiers.tools.host.checks.delivery import deliveries
 from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
 from cpu_tiers.tools.host.host import add_picture_arguments, draw
+from cpu_tiers.tools.libvirt.connection import set_weights
+from cpu_tiers.tools.tiers.domain import Domain
+from cpu_tiers.tools.tiers.tier import Tier
 
 LOG = logging.getLogger(__name__)
 

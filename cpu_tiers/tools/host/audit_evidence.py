@@ -11,20 +11,20 @@ from oslo_config import cfg
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import CpuTiersError, Fault, InvalidInput, printable
 from cpu_tiers.extra_specs.shares import LEAST_GUEST_WEIGHT
-from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.inventory import Host
 from cpu_tiers.inventory.cpus import check_cpu_sets, pinned_cpus
 from cpu_tiers.libvirt.capabilities import parse_capabilities
-from cpu_tiers.libvirt.connection import read_capabilities, read_domains, read_hostname
-from cpu_tiers.libvirt.domain import parse_domain
-from cpu_tiers.model.domain import DEFAULT_WEIGHT, Domain, HostCgroups, HostLoad
 from cpu_tiers.model.providers import HostShares
 from cpu_tiers.placement.errors import PlacementMisconfigured
 from cpu_tiers.tools.cgroup.host import Measurement, measure, read_host
 from cpu_tiers.tools.frame.host_arguments import occupancy_of
 from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind, due_weight
+from cpu_tiers.tools.libvirt.connection import read_capabilities, read_domains, read_hostname
+from cpu_tiers.tools.libvirt.domain import parse_domain
 from cpu_tiers.tools.placement.inventories import read_shares
 from cpu_tiers.tools.placement.session import connect
+from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT, Domain, HostCgroups, HostLoad
+from cpu_tiers.tools.tiers.occupancy import Occupancy
 
 LOG = logging.getLogger(__name__)
 

@@ -7,7 +7,6 @@ from contextlib import suppress
 from cpu_tiers import extensions
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import CpuTiersError, InvalidInput
-from cpu_tiers.extra_specs.flavor_advice import divided
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.numa import NODES
 from cpu_tiers.extra_specs.shares import domain_shares
@@ -16,13 +15,14 @@ from cpu_tiers.guest.topology import guest_topology
 from cpu_tiers.inventory import Host
 from cpu_tiers.inventory.cpus import check_cpu_sets
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.guest import GuestTopology, Pinning
 from cpu_tiers.tools.frame.formatting import ShowCommand
 from cpu_tiers.tools.frame.host_arguments import add_capabilities_arguments, read_topology
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.server_arguments import add_server_arguments, read_server
+from cpu_tiers.tools.libvirt.domain import write_domain
+from cpu_tiers.tools.tiers.flavor_advice import divided
 from cpu_tiers.translators import ServerRequest
 
 

@@ -6,9 +6,6 @@ from fractions import Fraction
 from typing import Any
 
 from cpu_tiers.errors import printable
-from cpu_tiers.guest.occupancy import Entitlement, Occupancy, Outlook
-from cpu_tiers.guest.tier import Tier, multiplier_of, unnamed_tier
-from cpu_tiers.libvirt.connection import read_hostname
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.host_arguments import add_occupancy_arguments, read_occupancy
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
@@ -16,6 +13,9 @@ from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers, tier_names
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.host.checks.delivery import Delivery
+from cpu_tiers.tools.libvirt.connection import read_hostname
+from cpu_tiers.tools.tiers.occupancy import Entitlement, Occupancy, Outlook
+from cpu_tiers.tools.tiers.tier import Tier, multiplier_of, unnamed_tier
 
 COLUMNS = (
     *("name", "uuid", "flavor", "tier", "multiplier", "shares", "vcpus"),

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from cpu_tiers.inventory import Host
 from cpu_tiers.libvirt.capabilities import parse_capabilities
-from cpu_tiers.libvirt.connection import read_capabilities, read_domains
 from cpu_tiers.tools.frame.host_arguments import (
     add_local_libvirt_argument,
     check_local,
@@ -21,6 +20,7 @@ from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.host.metrics_server import Address, answering, bound
 from cpu_tiers.tools.host.watched_host import WAITS, HostReading, Waits, WatchedHost
+from cpu_tiers.tools.libvirt.connection import read_capabilities, read_domains
 
 if TYPE_CHECKING:
     from prometheus_client import Metric

@@ -14,12 +14,7 @@ from dataclasses import dataclass, field, replace
 from oslo_config import cfg
 
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
-from cpu_tiers.guest.occupancy import Entitlement
-from cpu_tiers.guest.tier import Tier
 from cpu_tiers.inventory import Host
-from cpu_tiers.libvirt.connection import RunningDomain
-from cpu_tiers.libvirt.domain import parse_domain
-from cpu_tiers.model.domain import DEFAULT_WEIGHT, CpuTime, Domain, GuestCgroup, between
 from cpu_tiers.tools.cgroup import hierarchy
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.hierarchy import HOST_PRESSURE, Stalls
@@ -28,6 +23,11 @@ from cpu_tiers.tools.cgroup.processes import Newcomers, read_cpu_times
 from cpu_tiers.tools.frame.server_arguments import tier_names
 from cpu_tiers.tools.host.audit_evidence import promised_occupancy
 from cpu_tiers.tools.host.checks.delivery import TOLERANCE, wanted_cpus
+from cpu_tiers.tools.libvirt.connection import RunningDomain
+from cpu_tiers.tools.libvirt.domain import parse_domain
+from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT, CpuTime, Domain, GuestCgroup, between
+from cpu_tiers.tools.tiers.occupancy import Entitlement
+from cpu_tiers.tools.tiers.tier import Tier
 
 LOG = logging.getLogger(__name__)
 

@@ -19,8 +19,7 @@ from typing import Any
 from nova import objects
 from nova.scheduler.utils import resources_from_flavor
 
-from cpu_tiers.accounting import healing, missing_shares
-from cpu_tiers.accounting.healing import HealPlan, MovePlan, held_by_flavor
+from cpu_tiers.accounting import missing_shares
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Holdings, ProviderName
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall
 from cpu_tiers.accounting.relocation import Resident
@@ -38,6 +37,8 @@ from cpu_tiers.nova.consumers import (
 )
 from cpu_tiers.nova.convert_numa import to_guest_cpus
 from cpu_tiers.nova.numa.residents import find_residents
+from cpu_tiers.tools.accounting import healing
+from cpu_tiers.tools.accounting.healing import HealPlan, MovePlan, held_by_flavor
 from cpu_tiers.tools.placement import allocations
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import with_fresh_reads

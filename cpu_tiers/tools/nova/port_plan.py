@@ -19,10 +19,15 @@ from nova.network import constants, neutron
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
 from cpu_tiers.accounting.missing_shares import Owner
-from cpu_tiers.accounting.port_bindings import ALLOCATION, PortBinding, PortPlan, PortShortfall
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.port import Port
 from cpu_tiers.nova.consumers import ComputeNode, to_owner
+from cpu_tiers.tools.accounting.port_bindings import (
+    ALLOCATION,
+    PortBinding,
+    PortPlan,
+    PortShortfall,
+)
 from cpu_tiers.tools.nova.cloud import first_line
 from cpu_tiers.tools.placement import port_healing
 from cpu_tiers.tools.placement.client import PlacementClient

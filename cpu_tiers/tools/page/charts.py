@@ -12,9 +12,9 @@ import altair as alt
 import vl_convert
 
 from cpu_tiers.errors import printable
-from cpu_tiers.guest.tier import NO_TIER
 from cpu_tiers.tools.page.cloud_data import FEW, LEAST
 from cpu_tiers.tools.page.document import Row
+from cpu_tiers.tools.tiers.tier import NO_TIER
 
 _COLORS: Final = "cividis"
 _PALE = "#e6e6e6"

@@ -12,7 +12,6 @@ from functools import reduce
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
-from cpu_tiers.accounting.repeated_claims import CloudRoom, HostRoom, more_servers
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import MEMORY_MB, PCPU, SHARING, VCPU
 from cpu_tiers.model.providers import Provider, ProviderTrees
@@ -21,8 +20,9 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import ReadProgress, read_hosts, untold
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 from cpu_tiers.tools.simulation.reasons import HostReason, Reasons, named, nearest
+from cpu_tiers.tools.simulation.repeated_claims import CloudRoom, HostRoom, more_servers
+from cpu_tiers.tools.simulation.server_queries import ServerQueries
 from cpu_tiers.translators.numa import cheaper
-from cpu_tiers.translators.server_queries import ServerQueries
 
 COMPUTE_NODE = "COMPUTE_NODE"
 """The trait that nova-compute gives to the root provider of each host."""

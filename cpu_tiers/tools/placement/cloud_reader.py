@@ -15,8 +15,8 @@ from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.placement.errors import PlacementRefused
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
+from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
 from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.translators.server_queries import DISABLED_TRAIT
 
 ReadProgress = Callable[[int, int], None]
 """Is called with the number of providers that are read, and of all providers."""

@@ -47,7 +47,7 @@ class NetworkingChanges:
 
 
 def sync_networking(client: PlacementClient, tree: ProviderTree) -> NetworkingChanges:
-    """Write the differences between Placement and a tree of :mod:`cpu_tiers.inventory.networking`.
+    """Write what differs between Placement and a tree of ``tools/networking/agent_tree.py``.
 
     :raises PlacementError: as in :func:`~cpu_tiers.tools.placement.sync.sync`.
     :raises ProviderNotFound: no provider has the name of the host; the error names the

@@ -2,16 +2,14 @@
 
 Spec: bandwidth-resource-provider, "Upgrade impact". Placement is written first and Neutron's ports
 afterwards, so no port uses what is not allocated. If the write to Neutron fails, the next run
-finds the allocation that is left, see :mod:`~cpu_tiers.accounting.port_bindings`.
+finds the allocation that is left, see :mod:`~cpu_tiers.tools.accounting.port_bindings`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cpu_tiers.accounting import port_bindings
 from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
 from cpu_tiers.accounting.missing_shares import Owner
-from cpu_tiers.accounting.port_bindings import PortBinding, PortShortfall
 from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY
 from cpu_tiers.model.inventory import limit_of
@@ -20,6 +18,8 @@ from cpu_tiers.model.providers import ProviderTrees
 from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
 from cpu_tiers.placement.errors import DataChanged, InsufficientCapacity, UnknownNames
 from cpu_tiers.placement.records import Consumer
+from cpu_tiers.tools.accounting import port_bindings
+from cpu_tiers.tools.accounting.port_bindings import PortBinding, PortShortfall
 from cpu_tiers.tools.placement.allocations import release
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient

@@ -1,8 +1,8 @@
 """Whether the servers of a cloud have the CPUs that their tiers promise. Pure.
 
 A server of a tier is promised the CPUs that its VCPU_SHARES stand for, and at most a CPU for each
-vCPU. The floor and the fair share of the server (:mod:`cpu_tiers.guest.fair_share`) are compared
-with the promise.
+vCPU. The floor and the fair share of the server (:mod:`cpu_tiers.tools.tiers.fair_share`) are
+compared with the promise.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from decimal import Decimal
 from fractions import Fraction
 
 from cpu_tiers.extra_specs.shares import Shares
-from cpu_tiers.guest.contenders import Contender, Slice
-from cpu_tiers.guest.fair_share import fair_cpus
-from cpu_tiers.guest.floor import floor_cpus
 from cpu_tiers.model.cpu_set import MAX_CPU
-from cpu_tiers.model.domain import DEFAULT_WEIGHT
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
 from cpu_tiers.tools.simulation.providers import HostProviders
+from cpu_tiers.tools.tiers.contenders import Contender, Slice
+from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT
+from cpu_tiers.tools.tiers.fair_share import fair_cpus
+from cpu_tiers.tools.tiers.floor import floor_cpus
 
 UNTIERED_WEIGHT = DEFAULT_WEIGHT[2]
 """The weight of a guest without a tier: the default of the kernel in cgroup v2."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from cpu_tiers.guest.tier import Tier, tier_of_amounts
 from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.providers import Provider, ProviderTrees
+from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
 from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.translators.server_queries import DISABLED_TRAIT
+from cpu_tiers.tools.tiers.tier import Tier, tier_of_amounts
 
 FIRST_CLASSES = (VCPU, VCPU_SHARES, PCPU, MEMORY_MB, "DISK_GB")
 """The resource classes that are shown first, in this order."""

@@ -15,9 +15,9 @@ from cpu_tiers.tools.frame.terminal import ProgressLine, shortened
 from cpu_tiers.tools.nova.nova_command import NovaCommand
 
 if TYPE_CHECKING:
-    from cpu_tiers.accounting.healing import HealPlan
-    from cpu_tiers.accounting.port_bindings import PortPlan
     from cpu_tiers.nova.consumers import ComputeNode
+    from cpu_tiers.tools.accounting.healing import HealPlan
+    from cpu_tiers.tools.accounting.port_bindings import PortPlan
     from cpu_tiers.tools.nova.cloud import Cloud
     from cpu_tiers.tools.placement.client import PlacementClient
 
@@ -122,7 +122,7 @@ def _heal(
 
     Neutron is asked before the first write, so that without an answer the host stays unchanged.
     """
-    from cpu_tiers.accounting.port_bindings import PortPlan
+    from cpu_tiers.tools.accounting.port_bindings import PortPlan
     from cpu_tiers.tools.nova.heal_plan import heal
     from cpu_tiers.tools.nova.port_plan import HostPorts
 

@@ -7,10 +7,7 @@ from collections.abc import Iterable, Sequence
 from oslo_config import cfg
 
 from cpu_tiers.errors import FaultList, InvalidInput
-from cpu_tiers.inventory.networking import build_networking_trees
-from cpu_tiers.model import network_agent
 from cpu_tiers.model.inventory import ProviderTree
-from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement.errors import Interrupted, PlacementError
 from cpu_tiers.tools.compute_api import read_agents
 from cpu_tiers.tools.frame.documents import read_json
@@ -18,6 +15,9 @@ from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import WRITES, NovaConfCommand
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.http.services import Services
+from cpu_tiers.tools.networking import network_agent
+from cpu_tiers.tools.networking.agent_tree import build_networking_trees
+from cpu_tiers.tools.networking.network_agent import NetworkAgent
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.networking import NetworkingChanges, sync_networking
 from cpu_tiers.tools.writers.inventory import list_changes, provider_row, warn_of_excesses

@@ -30,7 +30,7 @@ from cpu_tiers.tools.writers.allocation import COLUMNS, refusals, row_of, shortf
 from cpu_tiers.tools.writers.inventory import list_changes
 
 if TYPE_CHECKING:
-    from cpu_tiers.accounting.healing import HealPlan, MovePlan
+    from cpu_tiers.tools.accounting.healing import HealPlan, MovePlan
 
 LOG = logging.getLogger(__name__)
 

@@ -6,13 +6,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.guest.tier import Tier
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import CpuTime
 from cpu_tiers.tools.host.audit import write_metrics
 from cpu_tiers.tools.host.checks import audit
 from cpu_tiers.tools.host.checks.evidence import Evidence
-from tests.unit.guest.audit.hosts import cgroups, evidence, guest
+from cpu_tiers.tools.tiers.domain import CpuTime
+from cpu_tiers.tools.tiers.tier import Tier
+from tests.unit.audit.hosts import cgroups, evidence, guest
 
 GOLD = Tier.parse("gold", "75", 1, where="gold")
 CPU0 = CpuSet({0})

@@ -10,7 +10,7 @@ import pytest
 
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.translators.server_queries import DISABLED_TRAIT
+from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
 from tests.functional.conftest import CANNED
 from tests.functional.placement.providing import provide
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from cpu_tiers.guest.tier import Tier
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.page.cloud_data import AuditedHost, AuditFinding, GuestFigures
 from cpu_tiers.tools.simulation import CloudProvider
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.sold import SoldCloud, sold_cloud
+from cpu_tiers.tools.tiers.tier import Tier
 
 HOSTILE = "</script><img src=x onerror=alert(1)>{{ 7*7 }}"
 GOLD = Tier.parse("gold", "100", 1, where="gold")

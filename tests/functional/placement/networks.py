@@ -6,14 +6,14 @@ Each has br-0 (physnet0, 3000 in each direction) of Open vSwitch and ens5
 
 from typing import Any
 
-from cpu_tiers.accounting.port_bindings import PortBinding, bind
-from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.model.port import Port
 from cpu_tiers.placement.records import Inventories
+from cpu_tiers.tools.accounting.port_bindings import PortBinding, bind
+from cpu_tiers.tools.networking.agent_tree import build_networking_trees
+from cpu_tiers.tools.networking.network_agent import NetworkAgent
 from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.networking import sync_networking

@@ -15,8 +15,8 @@ from uuid import UUID
 from keystoneauth1.exceptions import ConnectFailure
 
 from cpu_tiers.accounting.holdings import Portion
-from cpu_tiers.accounting.port_bindings import PortBinding, bind
 from cpu_tiers.model.port import Port
+from cpu_tiers.tools.accounting.port_bindings import PortBinding, bind
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.placement.allocations import (
     add_portion,

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId, ProviderName
-from cpu_tiers.accounting.port_bindings import bind, parent_interfaces, read_binding
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.port import Port
 from cpu_tiers.placement.errors import InsufficientCapacity, PlacementVersionTooOld
 from cpu_tiers.placement.records import Inventories
+from cpu_tiers.tools.accounting.port_bindings import bind, parent_interfaces, read_binding
 from cpu_tiers.tools.placement.allocations import (
     add_portion,
     claim,

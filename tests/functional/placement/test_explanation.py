@@ -7,8 +7,8 @@ from cpu_tiers.placement.errors import PlacementError
 from cpu_tiers.tools.placement.candidates import Explanation, explain
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason
+from cpu_tiers.tools.simulation.server_queries import ServerQueries, server_queries
 from cpu_tiers.translators import ServerRequest
-from cpu_tiers.translators.server_queries import ServerQueries, server_queries
 from tests.functional.placement.providing import provide, put_into_aggregate
 
 SIZES = {"VCPU": 16, "MEMORY_MB": 8192, "DISK_GB": 100}

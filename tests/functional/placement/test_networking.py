@@ -4,10 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.inventory import Inventory, ProviderTree
-from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement.errors import (
     InsufficientCapacity,
     Interrupted,
@@ -16,6 +14,8 @@ from cpu_tiers.placement.errors import (
     ProviderNotFound,
 )
 from cpu_tiers.placement.records import Inventories, Traits
+from cpu_tiers.tools.networking.agent_tree import build_networking_trees
+from cpu_tiers.tools.networking.network_agent import NetworkAgent
 from cpu_tiers.tools.placement.allocations import claim, delete
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.networking import KeptDevice, sync_networking

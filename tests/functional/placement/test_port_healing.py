@@ -7,9 +7,9 @@ import pytest
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId
 from cpu_tiers.accounting.missing_shares import Owner
-from cpu_tiers.accounting.port_bindings import PortBinding, PortShortfall
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.port import Port
+from cpu_tiers.tools.accounting.port_bindings import PortBinding, PortShortfall
 from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.port_healing import (

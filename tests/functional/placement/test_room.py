@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from cpu_tiers.accounting.holdings import Portion
-from cpu_tiers.accounting.repeated_claims import CloudRoom
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.errors import InsufficientCapacity
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.candidates import read_room
 from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.simulation.repeated_claims import CloudRoom
+from cpu_tiers.tools.simulation.server_queries import ServerQueries, server_queries
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.numa import cheaper
-from cpu_tiers.translators.server_queries import ServerQueries, server_queries
 from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.functional.placement.providing import provide, put_into_aggregate

@@ -19,9 +19,9 @@ from cpu_tiers.tools.placement.snapshot_client import NotInSnapshot, SnapshotCli
 from cpu_tiers.tools.simulation import SimulatedCloud
 from cpu_tiers.tools.simulation.cloud import identity
 from cpu_tiers.tools.simulation.reasons import never_served
+from cpu_tiers.tools.simulation.server_queries import ServerQueries
 from cpu_tiers.tools.simulation.snapshot import Snapshot, masked
 from cpu_tiers.translators import ServerRequest, fallback, translate
-from cpu_tiers.translators.server_queries import ServerQueries
 from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.functional.placement.providing import provide

@@ -9,10 +9,10 @@ from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
 from nova.api.validation.extra_specs import validators
 
-from cpu_tiers.extra_specs.flavor_advice import KEYS, misspelt_keys
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_flavors
 from cpu_tiers.tools.http.services import Services
+from cpu_tiers.tools.tiers.flavor_advice import KEYS, misspelt_keys
 from tests.nova.cloud import Cloud
 
 

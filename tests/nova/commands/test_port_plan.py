@@ -15,7 +15,7 @@ from nova.tests.fixtures import NeutronFixture
 from nova.tests.fixtures.neutron import neutron_client_exc
 
 from cpu_tiers.accounting.holdings import ProviderId
-from cpu_tiers.accounting.port_bindings import PortBinding
+from cpu_tiers.tools.accounting.port_bindings import PortBinding
 from cpu_tiers.tools.nova.port_plan import NeutronUnavailable, Ports
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.port_healing import PortGone, PortNotRecorded

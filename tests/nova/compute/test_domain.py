@@ -12,10 +12,10 @@ from nova.virt.libvirt.driver import LibvirtDriver
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.guest.topology import guest_topology
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.nova.convert import to_flavor
 from cpu_tiers.nova.convert_numa import to_compute_host, to_pinning
+from cpu_tiers.tools.libvirt.domain import write_domain
 from tests.nova.computes import MULTIPLIER, PLAIN, Computes
 from tests.nova.kinds import Kind
 

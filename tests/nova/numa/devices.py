@@ -11,8 +11,8 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.virt.libvirt.utils import mdev_uuid2name
 from oslo_utils.uuidutils import generate_uuid
 
-from cpu_tiers.inventory.networking import build_networking_trees
-from cpu_tiers.model.network_agent import NetworkAgent
+from cpu_tiers.tools.networking.agent_tree import build_networking_trees
+from cpu_tiers.tools.networking.network_agent import NetworkAgent
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.networking import sync_networking
 from tests.nova.networks import EGRESS, Neutron

@@ -16,7 +16,6 @@ from nova.virt import hardware
 
 from cpu_tiers.conf import compute, filter_scheduler
 from cpu_tiers.errors import FaultList, InvalidInput
-from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.flavor import Image
 from cpu_tiers.nova import cpu_policies, options
 from cpu_tiers.nova.options import CONF
@@ -24,6 +23,7 @@ from cpu_tiers.nova.scheduler import resource_request
 from cpu_tiers.nova.scheduler.numa import numa_query
 from cpu_tiers.nova.seams import install
 from cpu_tiers.tools.host.checks.evidence import due_weight
+from cpu_tiers.tools.tiers.domain import Domain
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.broken_rules import broken_rules
 from tests import draws

@@ -10,8 +10,8 @@ from cpu_tiers.conf import compute
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.nova import options
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.tools.simulation.server_queries import SchedulerOptions, server_queries
 from cpu_tiers.translators import ServerRequest
-from cpu_tiers.translators.server_queries import SchedulerOptions, server_queries
 
 Properties = Mapping[str, str]
 Request = tuple[dict[str, int], frozenset[str], frozenset[str]]

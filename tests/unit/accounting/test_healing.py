@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from cpu_tiers.accounting.healing import held_by_flavor, plan_additions, share_inventories
 from cpu_tiers.accounting.holdings import ConsumerId, Holdings, ProviderName
 from cpu_tiers.accounting.missing_shares import Addition, Owner, Shortfall, plan_share_additions
 from cpu_tiers.accounting.relocation import Resident
@@ -15,6 +14,7 @@ from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import VCPU_SHARES as SHARES
 from cpu_tiers.model.numa import OF_NODES
+from cpu_tiers.tools.accounting.healing import held_by_flavor, plan_additions, share_inventories
 from tests.unit.accounting.trees import TREE, provider, tree
 
 NOTHING = Holdings[ProviderName]()

@@ -1,11 +1,11 @@
 """The plan of a host of two nodes, each of 4 CPUs, 400 shares and 1 GiB, whose servers move."""
 
-from cpu_tiers.accounting.healing import plan_moves
 from cpu_tiers.accounting.holdings import ConsumerId, Holdings
 from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.relocation import Resident
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU_SHARES as SHARES
+from cpu_tiers.tools.accounting.healing import plan_moves
 from tests.unit.accounting.trees import TREE
 
 A, B = ConsumerId("a"), ConsumerId("b")

@@ -3,10 +3,15 @@ from typing import Any
 import pytest
 
 from cpu_tiers.accounting.holdings import ProviderId, ProviderName
-from cpu_tiers.accounting.port_bindings import PortBinding, bind, parent_interfaces, read_binding
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.port import Port
+from cpu_tiers.tools.accounting.port_bindings import (
+    PortBinding,
+    bind,
+    parent_interfaces,
+    read_binding,
+)
 
 EGRESS, INGRESS = "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"
 PACKETS = "NET_PACKET_RATE_KILOPACKET_PER_SEC"

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId
-from cpu_tiers.accounting.port_bindings import find_port_shortfalls
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.providers import Provider, ProviderTrees
+from cpu_tiers.tools.accounting.port_bindings import find_port_shortfalls
 
 HOST, AGENT, A, B = (ProviderId(uuid) for uuid in ("host", "agent", "a", "b"))
 NORMAL = frozenset({"CUSTOM_NORMAL"})

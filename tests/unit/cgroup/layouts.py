@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from cpu_tiers.model.domain import Domain
 from cpu_tiers.tools.cgroup.files import Files
+from cpu_tiers.tools.tiers.domain import Domain
 
 Kind = Literal["v1", "v1 systemd", "v2", "v2 systemd", "hybrid systemd"]
 KINDS: tuple[Kind, ...] = ("v1", "v1 systemd", "v2", "v2 systemd", "hybrid systemd")

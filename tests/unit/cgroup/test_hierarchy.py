@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.domain import Version
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.hierarchy import Hierarchy, find_hierarchy
+from cpu_tiers.tools.tiers.domain import Version
 
 V1 = Hierarchy(version=1, mount="/sys/fs/cgroup/cpu,cpuacct")
 V2 = Hierarchy(version=2, mount="/sys/fs/cgroup")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.domain import HostCgroups
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.host import read_host
+from cpu_tiers.tools.tiers.domain import HostCgroups
 from tests.unit.cgroup.layouts import KINDS, CountingFiles, Kind, Layout, guest
 
 GOLD, BRONZE = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"

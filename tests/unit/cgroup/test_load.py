@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import BusyProcess
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.host import load_between, read_load
+from cpu_tiers.tools.tiers.domain import BusyProcess
 from tests.unit.cgroup.layouts import Layout, stat_line
 
 HZ = os.sysconf("SC_CLK_TCK")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.model.domain import CpuTime
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.host import measure, read_host
+from cpu_tiers.tools.tiers.domain import CpuTime
 from tests.unit.cgroup.layouts import Layout, guest, stat_line
 
 RUNS, STOPS = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.model.domain import Domain
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.processes import find_guests, policies, threads
+from cpu_tiers.tools.tiers.domain import Domain
 from tests.unit.cgroup.layouts import guest, stat_line
 
 UUID = "00000000-0000-4000-8000-00000000abcd"

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import CpuTime, GuestCgroup
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.cgroup.processes import read_cpu_times
+from cpu_tiers.tools.tiers.domain import CpuTime, GuestCgroup
 from tests.unit.cgroup.layouts import KINDS, Layout, guest
 
 UUID = "00000000-0000-4000-8000-000000000001"

@@ -9,11 +9,11 @@ from oslo_config import cfg
 
 from cpu_tiers.conf.read import read_config
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.model.domain import HostCgroups
 from cpu_tiers.placement.errors import PlacementMisconfigured, PlacementUnavailable
 from cpu_tiers.tools.host import audit_evidence
 from cpu_tiers.tools.host.audit_evidence import GatheredEvidence, gather
 from cpu_tiers.tools.host.checks.evidence import Kind
+from cpu_tiers.tools.tiers.domain import HostCgroups
 
 CAPABILITIES = (
     b"<capabilities><host><cpu><arch>x86_64</arch></cpu><topology><cells num='1'><cell id='0'>"

@@ -8,7 +8,6 @@ import pytest
 
 from cpu_tiers.conf.read import read_config
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.inventory import Host, InventoryOptions
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell
@@ -18,6 +17,7 @@ from cpu_tiers.tools.frame.host_arguments import (
     host_inventories,
     read_occupancy,
 )
+from cpu_tiers.tools.tiers.occupancy import Occupancy
 
 Read = Callable[..., Occupancy]
 

@@ -5,8 +5,8 @@ from argparse import ArgumentParser
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.guest.tier import Tier
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers, tier_names
+from cpu_tiers.tools.tiers.tier import Tier
 
 
 def read(*texts: str) -> list[Tier]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.libvirt.connection import LibvirtUnavailable
+from cpu_tiers.tools.libvirt.connection import LibvirtUnavailable
 from tests.unit.cgroup.layouts import KINDS, Kind
 from tests.unit.cli.watched import GOLD, PLAIN, Machine
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from cpu_tiers.conf.read import read_config
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.guest.tier import Tier
 from cpu_tiers.inventory import Host
-from cpu_tiers.libvirt.connection import RunningDomain
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.host.watched_host import WatchedHost
+from cpu_tiers.tools.libvirt.connection import RunningDomain
+from cpu_tiers.tools.tiers.tier import Tier
 from tests.unit.cgroup.layouts import Kind, Layout
 
 GOLD, PLAIN = (f"00000000-0000-4000-8000-00000000000{number}" for number in (1, 2))

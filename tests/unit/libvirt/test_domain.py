@@ -8,8 +8,8 @@ from lxml.etree import _Element
 
 from cpu_tiers.errors import ConflictingExtraSpecs, ExtensionError
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import BUILT_IN, write_domain
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.tools.libvirt.domain import BUILT_IN, write_domain
 from tests.unit.libvirt.guests import HOST, ISOLATED, LARGE_PAGES, MIXED, REALTIME
 
 SCHEMA = Path("/usr/share/libvirt/schemas/domain.rng")

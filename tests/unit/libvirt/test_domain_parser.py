@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.libvirt.domain import parse_domain
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.tools.libvirt.domain import parse_domain
+from cpu_tiers.tools.tiers.domain import Domain
 
 UUID = "c7a5fdbd-edaf-9455-926a-d65c16db1809"
 GUEST = f"""<domain type='kvm' id='3'>

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from cpu_tiers.guest.tier import Tier
+from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.sold import SoldAmount, TierSale, common_domain, sold_cloud
-from cpu_tiers.translators.server_queries import DISABLED_TRAIT
+from cpu_tiers.tools.tiers.tier import Tier
 from tests.unit.simulation.clouds import provider
 
 GOLD = Tier.parse("gold", "100", 1, where="gold")

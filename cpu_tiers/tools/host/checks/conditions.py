@@ -8,10 +8,10 @@ thread on other CPUs than the domain XML says, and a ``system.slice`` that is he
 from collections import defaultdict
 from collections.abc import Iterator
 
-from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import DEFAULT_WEIGHT, Domain, GuestCgroup, HostCgroups
 from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
+from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT, Domain, GuestCgroup, HostCgroups
+from cpu_tiers.tools.tiers.occupancy import Occupancy
 
 # The numbers of the policies are those of sched(7), include/uapi/linux/sched.h in the kernel.
 _BY_WEIGHT = (0, 3)

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import BusyProcess, CpuTime, Domain
 from cpu_tiers.tools.host.checks.conditions import REAL_TIME
 from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
+from cpu_tiers.tools.tiers.domain import BusyProcess, CpuTime, Domain
 
 TOLERANCE = 0.1
 """The part of the owed time that may be missing: the kernel balances CPUs step by step."""

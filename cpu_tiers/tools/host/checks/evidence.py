@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from cpu_tiers.guest.occupancy import Occupancy
-from cpu_tiers.guest.tier import flavor_shares, has_novas_old_default
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import CpuTime, Domain, GuestCgroup, HostCgroups, HostLoad
 from cpu_tiers.model.providers import HostShares
+from cpu_tiers.tools.tiers.domain import CpuTime, Domain, GuestCgroup, HostCgroups, HostLoad
+from cpu_tiers.tools.tiers.occupancy import Occupancy
+from cpu_tiers.tools.tiers.tier import flavor_shares, has_novas_old_default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,11 @@ guest, and the weights of cgroups beside the guests.
 import re
 from collections.abc import Iterator
 
-from cpu_tiers.guest.tier import has_novas_old_default, requested_amounts, shares_faults
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import DEFAULT_WEIGHT, WEIGHTS, Domain, GuestCgroup, HostCgroups
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind, due_weight, right_weights
+from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT, WEIGHTS, Domain, GuestCgroup, HostCgroups
+from cpu_tiers.tools.tiers.tier import has_novas_old_default, requested_amounts, shares_faults
 
 _QUOTA = {"vcpu": "quota", "emulator": "emulator_quota", "iothread": "iothread_quota"}
 """The element of the XML that limits a cgroup in the cgroup of a guest, by its name."""

@@ -1,0 +1,1 @@
+"""Allocations that a command corrects: of servers without shares, and of ports."""

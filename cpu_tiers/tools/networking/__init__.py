@@ -1,0 +1,1 @@
+"""The agents of Neutron, and the providers of their devices: pure."""

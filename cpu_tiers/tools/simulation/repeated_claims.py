@@ -1,0 +1,148 @@
+"""How many more servers of a flavor the hosts of a cloud take, one claim after the other.
+
+A claim takes an allocation candidate, and a candidate stays the same while its providers have
+room: Placement looks at the smallest and the largest amount and the step size of a resource class
+for each claim alone. So a single answer of Placement gives the number of claims with room. Hosts
+are independent of each other, except for sharing providers, such as a storage pool. Pure.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import NamedTuple
+
+from cpu_tiers.model.candidates import CandidatesAnswer
+from cpu_tiers.tools.simulation.repeated_packing import RepeatedPacking
+
+Row = tuple[str, str]
+"""The uuid of a provider, and a resource class of the provider."""
+
+_CLASS_OF_ROW = itemgetter(1)
+
+Amounts = frozenset[tuple[Row, int]]
+
+
+class HostRoom(NamedTuple):
+    """The servers that a host takes if no other host gets a server.
+
+    :param more: the number of servers.
+    :param limited_by: the resource class that ends; of several classes, the class without room in
+        the most candidates.
+    """
+
+    more: int
+    limited_by: str
+
+
+class CloudRoom(NamedTuple):
+    """The servers with room in a cloud.
+
+    :param more: the number of servers; less than the sum of the hosts if a sharing provider ends.
+    :param hosts: the hosts with candidates, by the uuid of the root provider.
+    :param is_exact: ``False`` if a search was cut short; then more servers may fit.
+    """
+
+    more: int
+    hosts: Mapping[str, HostRoom]
+    is_exact: bool = True
+
+
+def more_servers(answer: CandidatesAnswer) -> CloudRoom:
+    """Return how many servers of a request can be claimed, each with any candidate.
+
+    :param answer: all usable candidates of the request.
+    """
+    room = {
+        (uuid, name): max(0, amounts["capacity"] - amounts["used"])
+        for uuid, summary in answer.provider_summaries.items()
+        for name, amounts in summary["resources"].items()
+    }
+    of_hosts = _claims_of_hosts(answer)
+    sharing = _sharing(answer, of_hosts)
+    hosts, is_exact = {}, True
+    own: dict[str, int] = {}
+    for host, claims in of_hosts.items():
+        packing = RepeatedPacking(claims, room, _CLASS_OF_ROW)
+        hosts[host] = HostRoom(packing.total, _limiting(claims, packing, room))
+        is_exact &= packing.is_exact
+        if sharing.isdisjoint(row for claim in claims for row in claim):
+            own[host] = packing.total
+    shared = {host: claims for host, claims in of_hosts.items() if host not in own}
+    packing_of_shared = RepeatedPacking(*_joined(shared, sharing, room))
+    return CloudRoom(
+        sum(own.values()) + packing_of_shared.total, hosts, is_exact and packing_of_shared.is_exact
+    )
+
+
+def _claims_of_hosts(answer: CandidatesAnswer) -> dict[str, list[dict[Row, int]]]:
+    """Return the amounts of each candidate, by the root provider of its host.
+
+    The order of the candidates in the answer makes no difference.
+    """
+    claims = {
+        host: [
+            {(uuid, n): a for uuid, of in request.allocations.items() for n, a in of.items()}
+            for request in requests
+        ]
+        for host, requests in sorted(answer.by_host().items())
+    }
+    for of_host in claims.values():
+        of_host.sort(key=lambda amounts: sorted(amounts.items()))
+    return claims
+
+
+def _sharing(
+    answer: CandidatesAnswer, claims: Mapping[str, Sequence[Mapping[Row, int]]]
+) -> frozenset[Row]:
+    """Return the rows of providers that serve a host of another tree."""
+    return frozenset(
+        row
+        for host, of_host in claims.items()
+        for claim in of_host
+        for row in claim
+        if answer.provider_summaries[row[0]]["root_provider_uuid"] != host
+    )
+
+
+def _limiting(
+    claims: Sequence[Mapping[Row, int]], packing: RepeatedPacking[Row], room: Mapping[Row, int]
+) -> str:
+    left = {**{row: room[row] for claim in claims for row in claim}, **packing.left}
+    blocked = Counter(
+        name
+        for claim in claims
+        for name in {row[1] for row, amount in claim.items() if left[row] < amount}
+    )
+    return max(sorted(blocked), key=blocked.__getitem__, default="")
+
+
+def _joined(
+    claims: Mapping[str, Sequence[Mapping[Row, int]]],
+    sharing: frozenset[Row],
+    room: Mapping[Row, int],
+) -> tuple[list[dict[object, int]], dict[object, int]]:
+    """Return packages and rows for all hosts that take part in sharing providers.
+
+    The amounts of most hosts are a product: each choice of own providers goes with each choice of
+    sharing providers. The own rows then only limit the number of servers of the host. Hosts with
+    the same choices of sharing providers have one common row with the sum of these limits, and a
+    package for each choice. So the size of the program does not grow with the number of hosts.
+    """
+    rows: dict[object, int] = {row: room[row] for row in sharing}
+    packages: list[dict[object, int]] = []
+    limits: Counter[frozenset[Amounts]] = Counter()
+    for of_host in claims.values():
+        own_of: dict[Amounts, set[Amounts]] = {}
+        for claim in of_host:
+            pool = frozenset(item for item in claim.items() if item[0] in sharing)
+            own_of.setdefault(pool, set()).add(frozenset(claim.items()) - pool)
+        own = next(iter(own_of.values()))
+        if all(other == own for other in own_of.values()):
+            limits[frozenset(own_of)] += RepeatedPacking(map(dict, own), room, _CLASS_OF_ROW).total
+        else:
+            packages += [dict(claim.items()) for claim in of_host]
+            rows |= {row: room[row] for claim in of_host for row in claim}
+    for pools, limit in limits.items():
+        rows[pools] = limit
+        packages += [{**dict(pool), pools: 1} for pool in pools]
+    return packages, rows
