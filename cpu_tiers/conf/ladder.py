@@ -3,6 +3,7 @@
 from oslo_config import cfg
 
 from cpu_tiers.conf import compute, filter_scheduler, libvirt
+from cpu_tiers.conf.weight_classes import loaded_weighers
 from cpu_tiers.model.ladder import SchedulerFacts
 
 OF_THE_WEIGHER = (
@@ -24,7 +25,7 @@ def scheduler_of(conf: cfg.ConfigOpts) -> SchedulerFacts:
     """Return what nova-scheduler does for tiers, by its nova.conf."""
     options = conf[filter_scheduler.GROUP]
     return SchedulerFacts(
-        loads_weigher=any(name.startswith("cpu_tiers.") for name in options.weight_classes),
+        loads_weigher=loaded_weighers(options.weight_classes).have_ours,
         requests_shares=bool(
             options.query_placement_for_vcpu_shares or options.require_host_traits
         ),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from oslo_config import cfg, types
 
-from cpu_tiers.conf import list_opts
+from cpu_tiers.conf import list_opts, weight_classes
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.contract import AllocationRatio, InventoryOptions
 from cpu_tiers.model.cpu_set import CpuSet
@@ -42,6 +42,7 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
             cfg.FloatOpt("cpu_weight_multiplier", default=1.0),
             cfg.FloatOpt("disk_weight_multiplier", default=1.0),
             cfg.FloatOpt("num_instances_weight_multiplier", default=0.0),
+            weight_classes.OPTION,
         ],
     ),
     (

@@ -17,6 +17,14 @@ from typing import Any
 from oslo_config import cfg
 
 from cpu_tiers.conf.weigher import class_weights, configured_scorings, request_traits
+from cpu_tiers.conf.weight_classes import (
+    OUR_CLASS,
+    OURS,
+    LoadedWeighers,
+    loaded_weighers,
+    notes_on_weighers,
+)
+from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU, is_resource_class
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud.decisions import decisions_about, text_of
@@ -87,7 +95,9 @@ class Explain(NovaConfCommand, ShowCommand):
         traits = request_traits(conf.filter_scheduler, server.flavor.extra_specs)
         rows, others = _ranking(explanation, queries.first[0], conf.filter_scheduler, traits)
         nearest, show_all = explanation.nearest(), parsed_args.all
-        unknown = [*UNKNOWN, *unknown_additions(conf), *(LEFT_OUT if rows else ())]
+        wants_ours = bool(soft_traits(server.flavor.extra_specs))
+        notes = notes_on_weighers(conf.filter_scheduler, wants_ours=wants_ours) if rows else []
+        unknown = [*UNKNOWN, *unknown_additions(conf), *notes, *(LEFT_OUT if rows else ())]
         return (
             ("hosts", "candidates", "without", "nearest", "ranking", "other_winners", "unknown"),
             (
@@ -101,7 +111,7 @@ class Explain(NovaConfCommand, ShowCommand):
                     [{"host": host, **_json(reason)} for host, reason in nearest],
                     lambda _: _nearest(nearest, show_all=show_all),
                 ),
-                FormattedValue(rows, partial(_ranking_text, show_all=show_all)),
+                FormattedValue(rows, partial(_ranking_text, notes=notes, show_all=show_all)),
                 FormattedValue(others, _others_text),
                 FormattedValue(unknown, partial(_unknown_text, show_all=show_all)),
             ),
@@ -183,9 +193,6 @@ def _unknown_text(lines: Sequence[str], *, show_all: bool) -> str:
     return "\n".join(["Not known here:", *(wrapped(line, indent="  ") for line in lines)])
 
 
-OURS = "resource_provider"
-"""The name of the weigher of cpu-tiers, without ``_weight_multiplier`` of its option."""
-
 SOFT_TRAITS = "resource_provider_trait"
 """The name of the part of the weigher that follows from preferred and avoided traits."""
 
@@ -224,10 +231,13 @@ def rank(
     ``weighers`` has the terms of the sum. The ``margin`` of a host is how much larger its weight
     is than that of the next host; ``None`` for the last host.
 
-    :param raw: the raw weights by weigher and host; those of :data:`OURS` are scores.
+    :param raw: the raw weights by weigher and host; those of ``OURS`` are scores.
+    :param multipliers: of the weighers that nova-scheduler loads; others have the weight 0.
     """
     parts = {
-        weigher: {host: multipliers[weigher] * w for host, w in _normalized(weigher, of).items()}
+        weigher: {
+            host: multipliers.get(weigher, 0.0) * w for host, w in _normalized(weigher, of).items()
+        }
         for weigher, of in raw.items()
     }
     hosts = {host: sum(of[host] for of in parts.values()) for host in next(iter(raw.values()))}
@@ -261,6 +271,7 @@ def other_winners(
     trials: list[tuple[str, str, Mapping[str, Mapping[str, float]], Mapping[str, float]]] = [
         ("resource_provider_scoring", scoring, {**raw, OURS: of}, multipliers)
         for scoring, of in scores.items()
+        if OURS in multipliers
     ]
     for weigher, multiplier in multipliers.items():
         other = 0.0 if multiplier else 1.0
@@ -324,14 +335,25 @@ def _ranking(
     soft = traits.of_hosts(summaries)
     if any(soft.values()):
         raw[SOFT_TRAITS] = {names[host]: sum(soft.get(host, {}).values()) for host in hosts}
-    multipliers = {name: options[f"{name}_weight_multiplier"] for name in raw}
+    times = loaded_weighers(options.weight_classes).times
+    # The soft traits are a part of the weigher of cpu-tiers.
+    weighers = LoadedWeighers({**times, SOFT_TRAITS: times.get(OURS, 0)})
+    multipliers = weighers.multipliers(options, raw)
     explained = {names[host]: forests[in_use].explain(host) for host in hosts}
     ranked = rank(raw, multipliers)
     rows = [{"host": row["host"], **explained[row["host"]]._asdict(), **row} for row in ranked]
-    return rows, other_winners(raw, multipliers, scores)
+    winners = other_winners(raw, multipliers, scores)
+    if not times.get(OURS):
+        names_of_ours = [name for name in (OURS, SOFT_TRAITS) if name in raw]
+        ours = {name: options[f"{name}_weight_multiplier"] for name in names_of_ours}
+        first = rank(raw, multipliers | ours)[0]["host"]
+        if first != ranked[0]["host"]:
+            value = ", ".join([*options.weight_classes, OUR_CLASS])
+            winners.append({"option": "weight_classes", "value": value, "host": first})
+    return rows, winners
 
 
-def _ranking_text(rows: _Rows, *, show_all: bool) -> str:
+def _ranking_text(rows: _Rows, *, notes: Iterable[str], show_all: bool) -> str:
     lines = []
     for number, row in enumerate(rows, start=1):
         parts = ", ".join(f"{name} {part:.4f}" for name, part in row["weighers"].items() if part)
@@ -341,7 +363,8 @@ def _ranking_text(rows: _Rows, *, show_all: bool) -> str:
         line += f" ({parts})" if parts else ""
         lines.append(wrapped(f"{line}{before}; score {row['score']:.4f}", indent="  "))
     lines = shortened(lines, show_all=show_all)
-    return "\n".join(["Candidates, best first:", *lines]) if lines else ""
+    said = [wrapped(f"But {note}.") for note in notes]
+    return "\n".join(["Candidates, best first:", *lines, *said]) if lines else ""
 
 
 def _others_text(others: _Rows) -> str:

@@ -13,6 +13,7 @@ from functools import partial
 from oslo_config import cfg
 
 from cpu_tiers.conf.weigher import class_weights, configured_scorings
+from cpu_tiers.conf.weight_classes import loaded_weighers
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.shares import effective_shares
 from cpu_tiers.model.flavor import Flavor
@@ -28,6 +29,7 @@ from cpu_tiers.tools.frame.server_request import (
     add_numa_argument,
     queries_of,
     request_of,
+    tell_notes_on_weighers,
     tell_unknown_additions,
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine
@@ -240,6 +242,7 @@ class Simulate(NovaConfCommand, ListCommand):
         assert snapshot is not None, "a fault was raised"  # noqa: S101  # narrows the type
         streams, demands = _read_requests(parsed_args, conf, snapshot, tiers)
         tell_unknown_additions(conf)
+        tell_notes_on_weighers(conf)
         results = _run(parsed_args, snapshot, policies, streams, demands)
         texts = verdict(results, has_same_requests=bool(parsed_args.requests))
         if parsed_args.html:
@@ -288,7 +291,8 @@ def _run(
 def _policies(
     texts: Sequence[str], options: cfg.ConfigOpts, faults: FaultList
 ) -> Iterable[Policy]:
-    configured = {name: options[f"{name}_weight_multiplier"] for name in WEIGHERS}
+    loaded = loaded_weighers(options.weight_classes).multipliers(options, WEIGHERS)
+    configured = dict.fromkeys(WEIGHERS, 0.0) | loaded
     scorings = configured_scorings(options)
     resources, traits = class_weights(options), options.resource_provider_traits
     for text in dict.fromkeys(texts or [NOVA, *scorings]):

@@ -15,7 +15,7 @@ from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 from oslo_upgradecheck.upgradecheck import main as run_checks
 
-from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.conf import filter_scheduler, weight_classes
 from cpu_tiers.conf.weigher import idle_names
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
@@ -173,7 +173,7 @@ class Checks(UpgradeCommands):
         super().__init__()
         register(conf)
         # Of Nova, which may not be installed here.
-        conf.register_opt(cfg.ListOpt("weight_classes", default=[]), filter_scheduler.GROUP)
+        conf.register_opt(weight_classes.OPTION, filter_scheduler.GROUP)
         self._conf = conf
         self._answers: dict[str, Any] = {}
 

@@ -12,6 +12,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 
 from cpu_tiers.conf import compute, filter_scheduler, weigher
 from cpu_tiers.conf.ladder import OF_THE_WEIGHER, scheduler_of
+from cpu_tiers.conf.weight_classes import ALL_WEIGHERS, OUR_CLASS
 from cpu_tiers.model.ladder import step_of_cloud
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, OTHER_SHARES, POLICY_TRAITS, VCPU_SHARES
 from cpu_tiers.model.providers import Excess
@@ -116,7 +117,7 @@ def check_weigher(conf: cfg.ConfigOpts) -> Iterator[str]:
         yield (
             f"[filter_scheduler] {', '.join(idle)}: no effect, because nova-scheduler does not"
             " load cpu-tiers. Set [filter_scheduler] weight_classes to"
-            " nova.scheduler.weights.all_weighers, cpu_tiers.ResourceProviderWeigher"
+            f" {ALL_WEIGHERS}, {OUR_CLASS}"
         )
 
 

@@ -29,6 +29,7 @@ from cpu_tiers.tools.frame.server_request import (
     as_in_spec,
     queries_of,
     read_source,
+    tell_notes_on_weighers,
     tell_unknown_additions,
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine
@@ -87,9 +88,11 @@ class Weigh(NovaConfCommand, ListCommand):
         if scoring not in scorings:
             self._parser.error(f"--scoring {scoring}: name one of {', '.join(scorings)}")
         server, ((query, *_), answer, names) = self._candidates(parsed_args, conf)
+        specs = server.flavor.extra_specs
         if not answer.allocation_requests:
             LOG.info("No host has a candidate; `explain` shows why.")
         _warn_of_idle_names(options, answer)
+        tell_notes_on_weighers(conf, specs)
         forest = make_forest(
             answer.provider_summaries,
             query.resources(),
@@ -103,7 +106,7 @@ class Weigh(NovaConfCommand, ListCommand):
         for host in answer.hosts():
             forest.offer(host, [request.allocations for request in by_host.get(host, ())])
         scores = {host: forest.explain(host) for host in answer.hosts()}
-        traits = request_traits(options, server.flavor.extra_specs)
+        traits = request_traits(options, specs)
         soft = traits.of_hosts(answer.provider_summaries)
 
         def order(host: str) -> tuple[float, float, str]:

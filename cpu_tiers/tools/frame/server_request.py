@@ -2,14 +2,17 @@
 
 import logging
 from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 
 from oslo_config import cfg
 
 from cpu_tiers import extensions
+from cpu_tiers.conf.weight_classes import notes_on_weighers
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.numa import NODES, asks_for_nodes
+from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import NODE_TRAIT
@@ -240,6 +243,18 @@ def tell_unknown_additions(conf: cfg.ConfigOpts) -> None:
             " A host in the answer may be excluded by it.",
             ", ".join(names),
         )
+
+
+def tell_notes_on_weighers(
+    conf: cfg.ConfigOpts, extra_specs: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Say in a line of its own where nova-scheduler orders hosts otherwise than the command.
+
+    :param extra_specs: of the flavor of the server, which may name preferred traits.
+    """
+    options, wants_ours = conf.filter_scheduler, bool(soft_traits(extra_specs))
+    for note in notes_on_weighers(options, wants_ours=wants_ours):
+        LOG.warning("nova-scheduler orders hosts otherwise: %s", note)
 
 
 def _aggregates(text: str) -> frozenset[str]:

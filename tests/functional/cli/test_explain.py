@@ -54,10 +54,20 @@ def test_an_avoided_trait_is_a_part_of_the_weight(
     run: Command, flavor: Command, placement_conf: Path
 ) -> None:
     path = flavor({"trait:HW_CPU_X86_AVX2": "avoided:0.5"})
+    text = run("--config-file", placement_conf, "explain", path).stdout
+    assert "But nova-scheduler does not load the weigher of cpu-tiers" in " ".join(text.split())
+    assert "  1. host-11: weight 3.0000" in text  # the most memory
+    with placement_conf.open("a") as file:
+        file.write(
+            "[filter_scheduler]\nweight_classes = nova.scheduler.weights.all_weighers,"
+            " cpu_tiers.ResourceProviderWeigher, acme.Rack\n"
+        )
     result = run("--config-file", placement_conf, "explain", path, "-f", "json")
-    ranking = json.loads(result.stdout)["ranking"]
+    shown = json.loads(result.stdout)
+    ranking = shown["ranking"]
     assert (ranking[0]["host"], ranking[-1]["host"]) == ("host-10", "host-11")
     assert ranking[-1]["weighers"]["resource_provider_trait"] == -500.0  # 1000 x -0.5
+    assert any("acme.Rack" in line for line in shown["unknown"])
 
 
 def test_a_cloud_without_hosts(run: Command, flavor: Command, placement_conf: Path) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from cpu_tiers.conf.weight_classes import OURS
 from cpu_tiers.tools.cloud.explain import (
-    OURS,
     free_amounts,
     other_winners,
     rank,
