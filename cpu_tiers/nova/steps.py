@@ -21,6 +21,7 @@ def _steps(function: str, parameters: str, *steps: str) -> Callable[[Function], 
 request = _steps(
     "nova.scheduler.utils:ResourceRequest.from_request_spec",
     "cls, request_spec, enable_pinning_translate=True",
+    "api.shares_quota",  # adds the shares that no later step has requested; only in nova-api
     "scheduler.port_traits",  # notes the groups of ports: before it, the others add no group
     "scheduler.host_traits",  # requires traits; a fault in the flavor is refused by the next step
     "scheduler.resource_request",  # adds the groups of translators

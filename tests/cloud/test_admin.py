@@ -39,7 +39,7 @@ class Guide:
 
     PAGES = tuple(
         f"admin/{name}"
-        for name in ("bandwidth", "compute", "debugging", "numa", "scheduler", "upgrade")
+        for name in ("bandwidth", "compute", "debugging", "numa", "quota", "scheduler", "upgrade")
     )
 
     def __init__(self, shell: Shell) -> None:
@@ -145,6 +145,23 @@ def test_debugging(guide: Guide) -> None:
     assert "CUSTOM_VCPU_SHARES" in guide.follow("admin/debugging", "show --allocations")
     guide.follow("admin/debugging", "--in-tree")
     assert "<shares>100</shares>" in guide.follow("admin/debugging", "virsh dumpxml")
+
+
+def test_a_limit_of_shares(guide: Guide) -> None:
+    """A project with a limit of 100 shares has one Gold server; another project has none."""
+    shell = guide.shell
+    for project in ("acme", "other"):
+        shell.output_of(f"openstack project create {project}")
+        shell.output_of(f"openstack role add --project {project} --user admin admin")
+    guide.follow("admin/quota", "--system all reader")
+    guide.follow("admin/quota", "count_vcpu_shares")
+    guide.follow("admin/quota", "systemctl restart")
+    refused = "...over limit of {} due to current usage {} and delta 100...403..."
+    boot = f"OS_PROJECT_NAME={{}} {BOOT} gold2 --flavor gold"
+    shell.output_of(f"{boot.format('other')} 2>&1 || true", refused.format(0, 0))
+    shell.output_of(boot.format("acme"))
+    shell.output_of(f"{boot.format('acme')} 2>&1 || true", refused.format(100, 100))
+    shell.output_of("OS_PROJECT_NAME=acme openstack server delete gold2 --wait")
 
 
 @pytest.mark.parametrize("page", ["admin/compute", "admin/bandwidth"])

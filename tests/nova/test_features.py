@@ -17,7 +17,7 @@ from nova.scheduler.weights import WeighedHost
 
 from cpu_tiers import extensions
 from cpu_tiers.conf import api as api_options
-from cpu_tiers.conf import compute, filter_scheduler, libvirt, weigher
+from cpu_tiers.conf import compute, filter_scheduler, libvirt, quota, weigher
 from cpu_tiers.nova import options
 from cpu_tiers.nova.api import features as api
 from cpu_tiers.nova.compute.features import COMPUTE
@@ -37,6 +37,7 @@ LACKING = "filter_scheduler.name_lacking_constraints"
 RECORD = "filter_scheduler.decision_record_file"
 TRAITS = "filter_scheduler.require_host_traits"
 REFUSE = "api.refuse_faulty_flavors"
+QUOTA = "quota.count_vcpu_shares"
 PORTS = "filter_scheduler.query_placement_for_port_traits"
 LEAST = "libvirt.least_weight_without_tier"
 MULTIPLIER = "filter_scheduler.resource_provider_weight_multiplier"
@@ -45,6 +46,7 @@ SAME_PROJECT = "filter_scheduler.resource_provider_same_project_weight_multiplie
 EVERYTHING = (
     *(SHARES, QUERY, NODES, POLICIES, TRAITS, REFUSE, PORTS, GIVES_BACK, LACKING, RECORD),
     LEAST,
+    QUOTA,
 )
 
 CPUS = {
@@ -79,7 +81,7 @@ def start_scheduler() -> None:
 @pytest.fixture(autouse=True)
 def conf() -> Iterator[None]:
     """Register the options, and clear them after the test."""
-    for module in (api_options, compute, filter_scheduler, libvirt, weigher):
+    for module in (api_options, compute, filter_scheduler, libvirt, quota, weigher):
         options.register(module)
     yield
     for name in (*EVERYTHING, MULTIPLIER, SAME_HOST, SAME_PROJECT):
@@ -104,6 +106,7 @@ def switch_on(*names: str) -> None:
             id="nova-api, CPU policies",
         ),
         pytest.param(api.API.start, (REFUSE,), ADMISSION, id="nova-api, faulty flavors"),
+        pytest.param(api.API.start, (QUOTA,), set(), id="nova-api, no unified limits"),
         pytest.param(start_scheduler, (), SCORES, id="nova-scheduler: only what scores need"),
         pytest.param(start_scheduler, (NODES,), SCORES, id="nova-scheduler, for nova-compute"),
         pytest.param(start_scheduler, (SHARES,), SCORES | CLAIMS, id="nova-scheduler, shares"),
@@ -186,6 +189,28 @@ def test_a_service_wraps_the_functions_that_the_options_need(
     switch_on(*switches)
     start()
     assert set(wrapped()) == functions
+
+
+def test_nova_api_counts_shares_only_for_unified_limits(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    switch_on(QUOTA)
+    api.API.start()
+    (message,) = caplog.messages
+    assert message == (
+        "[quota] count_vcpu_shares has no effect: [quota] driver is nova.quota.DbQuotaDriver; set"
+        " driver = nova.quota.UnifiedLimitsDriver, or remove count_vcpu_shares, and restart"
+        " nova-api"
+    )
+    CONF.set_override("driver", quota.UNIFIED_LIMITS, "quota")
+    try:
+        api.API.start()
+    finally:
+        CONF.clear_override("driver", "quota")
+    assert wrapped() == [
+        "nova.compute.api.API._check_quota_unshelve_offloaded",
+        "nova.scheduler.utils.ResourceRequest.from_request_spec",
+    ]
 
 
 def test_a_feature_that_is_off_stops_no_service(

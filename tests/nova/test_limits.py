@@ -2,31 +2,36 @@
 
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import fixtures
 import pytest
+from nova import objects
 from nova.limit import local
+from nova.scheduler.utils import ResourceRequest
 from nova.tests.functional.api.client import OpenStackApiException
 from oslo_limit import fixture
 
-from tests.nova.cloud import SHARES, Cloud
+from cpu_tiers.conf import quota
+from cpu_tiers.nova import options
+from cpu_tiers.nova.api.features import API
+from tests.nova.cloud import MULTIPLIER, SHARES, Cloud
+from tests.nova.computes import PLAIN
 
 ANY = 1000
+CLASS = f"class:{SHARES}"
 
 
-class TestUnifiedLimits(Cloud):
-    """All services are in this process, so nova-api has the seams of nova-scheduler too.
+class _Limited(Cloud):
+    """A host with 800 shares, and limits of the project in Keystone."""
 
-    In production nova-api has no seam for Placement, see test_loading.
-    """
+    limits: ClassVar[Mapping[str, int]]
 
     def setUp(self) -> None:
-        self.flags(driver="nova.quota.UnifiedLimitsDriver", group="quota")
+        self.flags(driver=quota.UNIFIED_LIMITS, group="quota")
         super().setUp()
         local_limits = dict.fromkeys((*local.API_LIMITS, *local.DB_LIMITS), ANY)
-        placement = {"servers": 3, "class:VCPU": 4, "class:MEMORY_MB": 4096}
-        self.keystone({**local_limits, **placement})
+        self.keystone({**local_limits, **self.limits})
         self.start_host("one", **{SHARES: 800})
 
     def keystone(self, registered: Mapping[str, int]) -> None:
@@ -49,6 +54,19 @@ class TestUnifiedLimits(Cloud):
             fixtures.MockPatch("nova.utils.get_sdk_adapter", lambda *_, **__: connection)
         )
 
+
+class TestUnifiedLimits(_Limited):
+    """All services are in this process, so nova-api has the seams of nova-scheduler too.
+
+    In production nova-api has no seam for Placement without an option, see test_features.
+    """
+
+    limits: ClassVar[Mapping[str, int]] = {
+        "servers": 3,
+        "class:VCPU": 4,
+        "class:MEMORY_MB": 4096,
+    }
+
     def test_shares_without_a_limit_are_not_in_the_way(self) -> None:
         gold = self.tier("gold", "100", vcpus=2)
         for _ in range(2):
@@ -57,3 +75,85 @@ class TestUnifiedLimits(Cloud):
             self.boot(gold)  # 6 VCPU > 4
         assert caught.value.response.status_code == 403
         assert "class:VCPU" in caught.value.response.text
+
+
+class TestQuotaOfShares(_Limited):
+    """nova-scheduler has no seam here, so only nova-api adds shares to a request."""
+
+    limits: ClassVar[Mapping[str, int]] = {
+        **dict.fromkeys(("servers", "class:VCPU", "class:MEMORY_MB"), 100_000),
+        CLASS: 500,
+    }
+    weighers = ("nova.scheduler.weights.all_weighers",)
+    scheduler_options: ClassVar[Mapping[str, Any]] = {}
+
+    def setUp(self) -> None:
+        options.register(quota)
+        super().setUp()
+        self.gold = self.tier("gold", "100", vcpus=2)
+        self.silver = self.tier("silver", "12.5", vcpus=2)
+        self.stated = self.flavor("stated", {PLAIN: "100", f"resources:{SHARES}": "100"})
+
+    def start_nova_api(self) -> None:
+        """Turn the option on, and have nova-api start with it."""
+        self.flags(count_vcpu_shares=True, group="quota")
+        API.start()
+
+    def refused(self, *, usage: int, delta: int) -> Any:
+        """Return a context in which a request gets the answer 403 with these numbers."""
+        numbers = f"{CLASS} is over limit of 500 due to current usage {usage} and delta {delta}"
+        return pytest.raises(OpenStackApiException, match=f"(?s)403.*{numbers}")
+
+    def many(self, flavor: str, *, least: int, most: int) -> list[str]:
+        """Create several servers by a single request; return their uuids."""
+        counts = {"min_count": least, "max_count": most, "return_reservation_id": True}
+        server = {**self._build_server(flavor_id=flavor, networks="none"), **counts}
+        reservation = self.api.post_server({"server": server})["reservation_id"]
+        servers = self.api.get_servers(search_opts={"reservation_id": reservation})
+        return [self._wait_for_state_change(each, "ACTIVE")["id"] for each in servers]
+
+    def test_without_the_option_no_limit_counts_a_multiplier(self) -> None:
+        assert len(self.many(self.gold, least=3, most=3)) == 3  # 3 x 2 x 100 > 500
+
+    def test_a_life(self) -> None:
+        self.start_nova_api()
+        with self.refused(usage=0, delta=600):
+            self.many(self.gold, least=3, most=3)
+        first, second = self.many(self.gold, least=1, most=3)  # 400 of 500
+        with self.refused(usage=400, delta=200):
+            self.boot(self.gold)
+        stated = self.boot(self.stated)  # 500 of 500
+        with self.refused(usage=500, delta=25):
+            self.boot(self.silver)  # 2 x 12.5
+        self._delete_server(stated)
+        small = self.boot(self.silver)  # 425 of 500
+        with self.refused(usage=425, delta=100):
+            self.boot(self.stated)
+        with self.refused(usage=425, delta=200):
+            self._resize_server(small, self.gold)
+        self._shelve_server({"id": second})  # 225 of 500
+        self.boot(self.gold)  # 425 of 500
+        with self.refused(usage=425, delta=200):
+            self.api.post_server_action(second, {"unshelve": None})
+        self._delete_server({"id": first})  # 225 of 500
+        self._unshelve_server({"id": second})
+        assert self.allocated(second) == {"one": 200}
+
+    def test_a_server_that_exists_is_counted_with_whatever_flavor(self) -> None:
+        """A new server of the flavor is refused by nova-scheduler."""
+        both = {MULTIPLIER: "100", PLAIN: "100"}
+        for specs, shares in (
+            ({MULTIPLIER: "100"}, {SHARES: 100}),
+            ({MULTIPLIER: "100", "hw:cpu_policy": "dedicated"}, {}),
+            ({MULTIPLIER: "100", f"resources:{SHARES}": "7"}, {SHARES: 7}),
+            (both, {}),  # which weight? the server claims none
+            ({MULTIPLIER: "100", "trait:HW_CPU_X86_VMX": "preferd"}, {SHARES: 100}),
+            ({MULTIPLIER: "100", "hw:numa_mem.0": "1"}, {SHARES: 100}),
+        ):
+            self.start_nova_api()
+            sizes = {"vcpus": 1, "memory_mb": 1, "root_gb": 0, "ephemeral_gb": 0, "swap": 0}
+            flavor = objects.Flavor(name="f", extra_specs=specs, **sizes)
+            spec = objects.RequestSpec(flavor=flavor, is_bfv=True)
+            request = ResourceRequest.from_request_spec(spec)
+            amounts = request.merged_resources()
+            assert {name: n for name, n in amounts.items() if name == SHARES} == shares

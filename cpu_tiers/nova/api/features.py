@@ -1,13 +1,32 @@
 """The features of cpu-tiers in nova-api."""
 
+import logging
 from dataclasses import replace
 from typing import Any
 
+from oslo_config import cfg
+
+from cpu_tiers.conf.quota import UNIFIED_LIMITS
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Function, install, remove, seam
 
+LOG = logging.getLogger(__name__)
+
 _ADMISSION = "cpu_tiers.nova.api.flavor_admission:SEAMS"
+
+
+def _has_unified_limits(conf: cfg.ConfigOpts) -> bool:
+    has = bool(conf.quota.driver == UNIFIED_LIMITS)
+    if not has:
+        LOG.warning(
+            "[quota] count_vcpu_shares has no effect: [quota] driver is %s; set driver = %s,"
+            " or remove count_vcpu_shares, and restart nova-api",
+            conf.quota.driver,
+            UNIFIED_LIMITS,
+        )
+    return has
+
 
 API = Service(
     name="nova-api",
@@ -18,6 +37,13 @@ API = Service(
             option="api.refuse_faulty_flavors",
             wrappers=(_ADMISSION,),
             groups=("filter_scheduler",),  # which queries nova-scheduler makes
+        ),
+        Feature(
+            name="quota of shares",
+            option="quota.count_vcpu_shares",
+            condition=_has_unified_limits,
+            switch="``[quota] count_vcpu_shares`` with unified limits",
+            wrappers=("cpu_tiers.nova.api.shares_quota:SEAMS",),
         ),
     ),
 )

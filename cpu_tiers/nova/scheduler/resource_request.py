@@ -106,5 +106,5 @@ def _add(request: Any, group: RequestGroup, flavor: str) -> None:
 
 
 CLAIMS = steps.request(_ask_for_claims)
-"""The seam for nova-scheduler. nova-api must not have the seam: up to release 30, unified limits
-answer 403 to a server that claims a resource class without a registered limit."""
+"""The seam for nova-scheduler. nova-api, which sends nothing and refuses no flavor here, has
+:mod:`cpu_tiers.nova.api.shares_quota`."""
