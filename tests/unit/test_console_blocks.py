@@ -20,6 +20,7 @@ RUN_BY = {
     "docs/admin/debugging.rst": "tests/cloud/test_admin.py",
     "docs/install/deployment.rst": "tests/cloud/test_ansible.py",
     "docs/admin/numa.rst": "tests/cloud/test_admin.py",
+    "docs/admin/quota.rst": "tests/cloud/test_admin.py",
     "docs/install/stock-nova.rst": "tests/cloud/test_stock_nova.py",
     "docs/admin/upgrade.rst": "tests/cloud/test_admin.py",
 }

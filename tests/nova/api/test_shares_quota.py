@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 import fixtures
 import pytest
 from nova import objects
-from nova.limit import local
+from nova.limit import local, placement
 from nova.scheduler.utils import ResourceRequest
 from nova.tests.functional.api.client import OpenStackApiException
 from oslo_limit import fixture
 
 from cpu_tiers.conf import quota
 from cpu_tiers.nova import options
+from cpu_tiers.nova.api import shares_quota
 from cpu_tiers.nova.api.features import API
 from tests.nova.cloud import MULTIPLIER, SHARES, Cloud
 from tests.nova.computes import PLAIN
@@ -22,50 +23,37 @@ ANY = 1000
 CLASS = f"class:{SHARES}"
 
 
-class _Limited(Cloud):
-    """A host with 800 shares, and limits of the project in Keystone."""
+def limit(cloud: Cloud, limits: Mapping[str, int]) -> None:
+    """Have Keystone answer with these limits, to the requests of each release of Nova."""
+    registered = {**dict.fromkeys((*local.API_LIMITS, *local.DB_LIMITS), ANY), **limits}
+    connection = cloud.useFixture(fixture.LimitFixture(registered, {})).mock_conn
+    find = connection.registered_limits.side_effect
 
-    limits: ClassVar[Mapping[str, int]]
+    def registered_limits(**wanted: Any) -> Any:
+        """Return all limits if the request names no limit: the older fixtures do not."""
+        if "resource_name" in wanted:
+            return find(**wanted)
+        return [
+            SimpleNamespace(resource_name=name, default_limit=limit)
+            for name, limit in registered.items()
+        ]
 
-    def setUp(self) -> None:
-        self.flags(driver=quota.UNIFIED_LIMITS, group="quota")
-        super().setUp()
-        local_limits = dict.fromkeys((*local.API_LIMITS, *local.DB_LIMITS), ANY)
-        self.keystone({**local_limits, **self.limits})
-        self.start_host("one", **{SHARES: 800})
-
-    def keystone(self, registered: Mapping[str, int]) -> None:
-        """Have Keystone answer with these limits, to the requests of each release of Nova."""
-        connection = self.useFixture(fixture.LimitFixture(dict(registered), {})).mock_conn
-        find = connection.registered_limits.side_effect
-
-        def registered_limits(**wanted: Any) -> Any:
-            """Return all limits if the request names no limit: the older fixtures do not."""
-            if "resource_name" in wanted:
-                return find(**wanted)
-            return [
-                SimpleNamespace(resource_name=name, default_limit=limit)
-                for name, limit in registered.items()
-            ]
-
-        connection.registered_limits.side_effect = registered_limits
-        self.flags(endpoint_id="nova", group="oslo_limit")
-        self.useFixture(
-            fixtures.MockPatch("nova.utils.get_sdk_adapter", lambda *_, **__: connection)
-        )
+    connection.registered_limits.side_effect = registered_limits
+    cloud.flags(endpoint_id="nova", group="oslo_limit")
+    cloud.useFixture(fixtures.MockPatch("nova.utils.get_sdk_adapter", lambda *_, **__: connection))
 
 
-class TestUnifiedLimits(_Limited):
+class TestUnifiedLimits(Cloud):
     """All services are in this process, so nova-api has the seams of nova-scheduler too.
 
     In production nova-api has no seam for Placement without an option, see test_features.
     """
 
-    limits: ClassVar[Mapping[str, int]] = {
-        "servers": 3,
-        "class:VCPU": 4,
-        "class:MEMORY_MB": 4096,
-    }
+    def setUp(self) -> None:
+        self.flags(driver=quota.UNIFIED_LIMITS, group="quota")
+        super().setUp()
+        limit(self, {"servers": 3, "class:VCPU": 4, "class:MEMORY_MB": 4096})
+        self.start_host("one", **{SHARES: 800})
 
     def test_shares_without_a_limit_are_not_in_the_way(self) -> None:
         gold = self.tier("gold", "100", vcpus=2)
@@ -77,19 +65,19 @@ class TestUnifiedLimits(_Limited):
         assert "class:VCPU" in caught.value.response.text
 
 
-class TestQuotaOfShares(_Limited):
+class TestQuotaOfShares(Cloud):
     """nova-scheduler has no seam here, so only nova-api adds shares to a request."""
 
-    limits: ClassVar[Mapping[str, int]] = {
-        **dict.fromkeys(("servers", "class:VCPU", "class:MEMORY_MB"), 100_000),
-        CLASS: 500,
-    }
     weighers = ("nova.scheduler.weights.all_weighers",)
     scheduler_options: ClassVar[Mapping[str, Any]] = {}
 
     def setUp(self) -> None:
         options.register(quota)
+        self.flags(driver=quota.UNIFIED_LIMITS, group="quota")
         super().setUp()
+        of_nova = dict.fromkeys(("servers", "class:VCPU", "class:MEMORY_MB"), 100_000)
+        limit(self, {**of_nova, CLASS: 500})
+        self.start_host("one", **{SHARES: 800})
         self.gold = self.tier("gold", "100", vcpus=2)
         self.silver = self.tier("silver", "12.5", vcpus=2)
         self.stated = self.flavor("stated", {PLAIN: "100", f"resources:{SHARES}": "100"})
@@ -157,3 +145,24 @@ class TestQuotaOfShares(_Limited):
             request = ResourceRequest.from_request_spec(spec)
             amounts = request.merged_resources()
             assert {name: n for name, n in amounts.items() if name == SHARES} == shares
+
+
+def test_keystone_answers_nova_and_then_not_cpu_tiers(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The server is unshelved, as without cpu-tiers."""
+
+    def no_answer(*_: object) -> None:
+        raise ConnectionError("no route to keystone")
+
+    monkeypatch.setattr(placement, "_get_enforcer", no_answer)
+    instance = objects.Instance(project_id="acme")
+    flavor = objects.Flavor(name="gold", vcpus=1, memory_mb=1, root_gb=0, ephemeral_gb=0, swap=0)
+    flavor.extra_specs = {MULTIPLIER: "100"}
+    asked: list[object] = []
+    shares_quota._refuse_unshelving(
+        lambda *each: asked.extend(each), None, instance, objects.RequestSpec(flavor=flavor)
+    )
+    assert asked[1] is instance  # Nova has made its own check
+    (message,) = caplog.messages
+    assert message.startswith("The quota of shares of project acme is not checked: ")
