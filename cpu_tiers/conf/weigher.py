@@ -10,6 +10,7 @@ from cpu_tiers.conf.weigher_types import Multiplier, ScoringName, ShapeType, Wei
 from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model import names
+from cpu_tiers.model.similar_names import similar
 from cpu_tiers.weights import REQUESTED_TO_CAPACITY, SCORINGS, RequestedToCapacity, Scoring
 from cpu_tiers.weights.scoring import FunctionScoring
 from cpu_tiers.weights.soft_traits import SoftTraits
@@ -264,7 +265,7 @@ def idle_names(
             if not name.endswith("*") and not has(names.as_known(name)):
                 is_class = can_be is names.is_resource_class
                 known = names.STANDARD_CLASSES if is_class else names.standard_traits()
-                meant = None if can_be(name) else names.similar(name, known)
+                meant = None if can_be(name) else similar(name, known)
                 hint = f"; did you mean {meant}?" if meant else ""
                 lines.append(f"[filter_scheduler] {option}: {name} counts for no host{hint}")
     return lines

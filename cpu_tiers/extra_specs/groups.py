@@ -14,6 +14,7 @@ from cpu_tiers.extra_specs.soft_traits import check_soft_trait, is_soft
 from cpu_tiers.model import names
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.request import GroupDraft, RequestGroup
+from cpu_tiers.model.similar_names import advice
 
 GROUP_POLICY = "group_policy"
 
@@ -102,7 +103,7 @@ def _add_resource(where: str, name: str, value: str, draft: GroupDraft, faults: 
             f"unknown resource class {name!r}",
             f"its name in Placement is {known}"
             if (known := names.as_known(name)) != name
-            else names.advice(name, names.STANDARD_CLASSES, _CLASSES),
+            else advice(name, names.STANDARD_CLASSES, _CLASSES),
         )
     if amount is None:
         faults.add(where, f"got {value!r}", f"give a whole number from 0 to {names.MAX_AMOUNT}")
@@ -132,5 +133,5 @@ def _add_trait(where: str, name: str, value: str, draft: GroupDraft, faults: Fau
 def check_trait(where: str, name: str, faults: FaultList) -> None:
     """Add a fault if Placement cannot have a trait of this name."""
     if not names.is_trait(name):
-        hint = names.advice(name, names.standard_traits(), _TRAITS)
+        hint = advice(name, names.standard_traits(), _TRAITS)
         faults.add(where, f"unknown trait {name!r}", hint)

@@ -10,19 +10,26 @@ from collections.abc import Mapping
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
-from cpu_tiers.translators import already_requested, shares
+from cpu_tiers.translators import (
+    bandwidth,
+    image_traits,
+    numa_nodes,
+    shares,
+    sizes,
+    thread_policy,
+)
 from cpu_tiers.translators.compose import check_own_groups, claimed, compose
 from cpu_tiers.translators.contract import ServerRequest, Translator
 
 __all__ = ["BUILT_IN", "ServerRequest", "Translator", "claims", "fallback", "translate"]
 
 BUILT_IN: Mapping[str, Translator] = {
-    "bandwidth": already_requested.bandwidth,
-    "image_traits": already_requested.image_traits,
-    "numa": already_requested.numa_nodes,
+    "bandwidth": bandwidth.translate,
+    "image_traits": image_traits.translate,
+    "numa": numa_nodes.translate,
     "shares": shares.translate,
-    "sizes": already_requested.sizes,
-    "thread_policy": already_requested.thread_policy,
+    "sizes": sizes.translate,
+    "thread_policy": thread_policy.translate,
 }
 """The translators of cpu-tiers itself, by the names of their entry points.
 

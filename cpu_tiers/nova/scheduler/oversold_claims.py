@@ -1,6 +1,6 @@
 """Seam that gives a claim back if Placement has allocated more than the capacity of a provider.
 
-Decision D89; :mod:`cpu_tiers.model.oversold` says how a claim is given back.
+Decision D89; :mod:`cpu_tiers.oversold` says how a claim is given back.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from nova import exception
 from nova.context import RequestContext
 
+from cpu_tiers import oversold
 from cpu_tiers.in_time import Beside
-from cpu_tiers.model import oversold
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.providers import Excess, Provider
 from cpu_tiers.nova.no_answer import NO_ANSWER, read

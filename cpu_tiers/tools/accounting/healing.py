@@ -20,7 +20,7 @@ from cpu_tiers.extra_specs.guest_cpus import GuestCpus
 from cpu_tiers.model.inventory import Inventory, ProviderTree
 from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import OF_NODES
-from cpu_tiers.translators.already_requested import sizes
+from cpu_tiers.translators import sizes
 from cpu_tiers.translators.contract import ServerRequest, as_existing
 
 LOG = logging.getLogger(__name__)
@@ -237,7 +237,7 @@ def held_by_flavor(
         LOG.warning("%s holds the CPUs that Nova gives it: %s", owner.name, error)
         server = as_existing(server, cpus_of_nova())
     claimed: dict[str, int] = {}
-    for group in sizes(server):
+    for group in sizes.translate(server):
         claimed |= group.resources
     if PCPU in claimed and not has_pcpu:  # nova-scheduler requests VCPU of such hosts instead
         claimed = {**claimed, PCPU: 0, VCPU: owner.flavor.vcpus}

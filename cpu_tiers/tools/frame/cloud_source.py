@@ -16,8 +16,8 @@ from uuid import UUID
 
 from cpu_tiers.errors import FaultList, InvalidInput, read_each
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.names import advice
 from cpu_tiers.model.port import Port
+from cpu_tiers.model.similar_names import advice
 from cpu_tiers.tools.compute_api import (
     IMAGE,
     PORT,

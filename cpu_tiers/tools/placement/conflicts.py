@@ -16,8 +16,8 @@ from typing import TypeVar
 
 import tenacity
 
+from cpu_tiers import oversold
 from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
-from cpu_tiers.model import oversold
 from cpu_tiers.model.providers import Excess, Provider
 from cpu_tiers.placement import errors
 from cpu_tiers.placement.records import Consumer
@@ -112,7 +112,7 @@ def _is_unanswered(error: BaseException | None) -> bool:
 def set_consumers(client: PlacementClient, *changes: Change) -> None:
     """Write consumers in one transaction.
 
-    A client with ``gives_back_oversold`` looks afterwards (:mod:`cpu_tiers.model.oversold`), and
+    A client with ``gives_back_oversold`` looks afterwards (:mod:`cpu_tiers.oversold`), and
     gives back all changes if they exceed the capacity of a provider. If Placement does not answer
     the look, the changes stay.
 

@@ -24,8 +24,7 @@ from cpu_tiers.tools.placement.allocations import release
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import set_consumers, with_fresh_reads, write_again
-from cpu_tiers.translators.already_requested import bandwidth
-from cpu_tiers.translators.contract import ServerRequest
+from cpu_tiers.translators import ServerRequest, bandwidth
 
 
 class PortGone(CpuTiersError):
@@ -230,7 +229,7 @@ class _Plan:
 
     def _query(self, ports: Sequence[Port]) -> CandidateQuery:
         flavor, root = self.server.owner.flavor, next(iter(self.tree.roots.values()))
-        parts = list(bandwidth(ServerRequest(flavor=flavor, ports=tuple(ports))))
+        parts = list(bandwidth.translate(ServerRequest(flavor=flavor, ports=tuple(ports))))
         groups = [part for part in parts if isinstance(part, RequestGroup)]
         return CandidateQuery(
             # Placement accepts in_tree only for a group with resources.

@@ -14,7 +14,7 @@ from cpu_tiers.extra_specs import shares
 from cpu_tiers.extra_specs.cpu_policies import EMULATOR_SPEC_KEY
 from cpu_tiers.extra_specs.numa import CPUS, MEMORY, NODES, GuestNode, asks_for_nodes
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.names import similar
+from cpu_tiers.model.similar_names import similar
 
 _NOVAS_NAMES = {
     "accel": "device_profile",

@@ -10,7 +10,7 @@ from typing import Any
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.cloud.cloud_snapshot import _documents
+from cpu_tiers.tools.cloud.cloud_requests import _documents
 from cpu_tiers.tools.frame.documents import read_flavors
 
 Command = Callable[..., Any]

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from cpu_tiers import oversold
 from cpu_tiers.accounting.holdings import Portion
-from cpu_tiers.model import oversold
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.providers import Excess

@@ -15,7 +15,7 @@ from keystoneauth1.exceptions import ConnectFailure
 from nova import exception
 from nova.scheduler.client import report
 
-from cpu_tiers.model import oversold
+from cpu_tiers import oversold
 from cpu_tiers.nova.scheduler import oversold_claims
 from tests.nova.computes import WEIGHER, Computes
 from tests.nova.kinds import Kind

@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from cpu_tiers.model.providers import Excess
-
 T = TypeVar("T")
+E = TypeVar("E")
 
 LONGEST_PAUSE = 0.5
 """Seconds, at most, before the second look, and before a claim that was given back is repeated."""
@@ -22,7 +21,7 @@ _TRIES = 4
 """How often the allocations are given back, as often as Nova's ``retries`` tries a claim."""
 
 
-def lasting_excesses(look: Callable[[], Iterable[Excess]]) -> list[Excess]:
+def lasting_excesses(look: Callable[[], Iterable[E]]) -> list[E]:
     """Return the excesses that are found again after a pause."""
     if not list(look()):
         return []
