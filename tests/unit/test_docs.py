@@ -88,6 +88,8 @@ LOADED = {
     ),
 }
 
+SERVICES = LOADED.keys() - {"commands"}
+
 
 def table_of_rooms() -> dict[str, list[str]]:
     """Return, for each room in the table of the house, the cells of its row."""
@@ -130,6 +132,23 @@ def test_the_house_names_the_modules_that_no_program_loads() -> None:
         r"``(cpu_tiers/[\w/]+)\.py``", page("contributor/house").split("for the code of others")[1]
     )
     assert {name.replace("/", ".") for name in named} == unused
+
+
+def test_the_library_is_what_nova_loads_or_a_driver_imports() -> None:
+    """What only commands load stands in tools/."""
+    plugin = [name for name in modules() if name.startswith("cpu_tiers.nova.")]
+    services = loaded([*plugin, *entry_points(*PLUGINS)]).union(
+        *(LOADED[name] for name in SERVICES)
+    )
+    promised = loaded(
+        name
+        for text in (page("reference/library"), page("reference/extending"))
+        for name in re.findall(r"\bcpu_tiers(?:\.[a-z_]+)+", text)
+        if name in modules() and not name.startswith("cpu_tiers.tools")
+    )
+    library = {name for name in modules() if re.match(r"cpu_tiers\.(?!tools\b|nova\b)", name)}
+    assert len(promised - services) >= 5
+    assert library - services - promised == set()
 
 
 def test_the_house_has_the_layers_of_the_import_rules() -> None:

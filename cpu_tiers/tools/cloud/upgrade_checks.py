@@ -11,13 +11,13 @@ from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from cpu_tiers.conf import compute, filter_scheduler, weigher
-from cpu_tiers.conf.ladder import OF_THE_WEIGHER, scheduler_of
 from cpu_tiers.conf.weight_classes import ALL_WEIGHERS, OUR_CLASS
-from cpu_tiers.model.ladder import step_of_cloud
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, OTHER_SHARES, POLICY_TRAITS, VCPU_SHARES
 from cpu_tiers.model.providers import Excess
+from cpu_tiers.tools.frame.ladder_options import OF_THE_WEIGHER, scheduler_of
 from cpu_tiers.tools.frame.terminal import count_of_hosts, join_names
 from cpu_tiers.tools.placement.inventories import HostSurvey
+from cpu_tiers.tools.tiers.ladder import step_of_cloud
 
 
 def check_step(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Result:

@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.ladder import Step, step_of_host
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, PCPU, POLICY_TRAITS, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT, count_trait
 from cpu_tiers.model.providers import Excess, HostShares, Provider, ProviderTrees
 from cpu_tiers.tools.placement import cloud_reader
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import ReadProgress, untold
+from cpu_tiers.tools.tiers.ladder import Step, step_of_host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cpu_tiers.model.ladder import SchedulerFacts, Step, step_of_cloud, step_of_host
+from cpu_tiers.tools.tiers.ladder import SchedulerFacts, Step, step_of_cloud, step_of_host
 
 STOCK = SchedulerFacts()
 WEIGHER = SchedulerFacts(loads_weigher=True)

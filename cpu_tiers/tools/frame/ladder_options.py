@@ -4,7 +4,7 @@ from oslo_config import cfg
 
 from cpu_tiers.conf import compute, filter_scheduler, libvirt
 from cpu_tiers.conf.weight_classes import loaded_weighers
-from cpu_tiers.model.ladder import SchedulerFacts
+from cpu_tiers.tools.tiers.ladder import SchedulerFacts
 
 OF_THE_WEIGHER = (
     "query_placement_for_vcpu_shares",
