@@ -5,7 +5,7 @@ reports every fault with its place. Source: Placement API reference,
 ``GET /allocation_candidates``, microversion 1.36. Pure.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -136,6 +136,19 @@ class CandidatesAnswer:
             if summary["root_provider_uuid"] not in unusable
         }
         return CandidatesAnswer(allocation_requests=requests, provider_summaries=summaries)
+
+    def without_hosts(self, roots: Container[str]) -> "CandidatesAnswer":
+        """Return the answer without the candidates of some hosts; their summaries are kept."""
+        left_out = {
+            id(request)
+            for root, requests in self.by_host().items()
+            if root in roots
+            for request in requests
+        }
+        if not left_out:
+            return self
+        requests = (each for each in self.allocation_requests if id(each) not in left_out)
+        return replace(self, allocation_requests=tuple(requests))
 
     def after(self, taken: AllocationRequest) -> "CandidatesAnswer":
         """Return the candidates that can still be claimed after ``taken`` was claimed."""

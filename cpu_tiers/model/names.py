@@ -25,6 +25,9 @@ NET_PACKETS: str = orc.NET_PACKET_RATE_KILOPACKET_PER_SEC
 NET_PACKETS_EGR: str = orc.NET_PACKET_RATE_EGR_KILOPACKET_PER_SEC
 NET_PACKETS_IGR: str = orc.NET_PACKET_RATE_IGR_KILOPACKET_PER_SEC
 
+COMPUTE_NODE = "COMPUTE_NODE"
+"""The trait that nova-compute gives to the root provider of each host."""
+
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
 """The trait of a provider that shares its inventory with the hosts of its aggregates."""
 

@@ -150,7 +150,7 @@ def _read_object(services: Services, kind: ObjectKind, object_id: str) -> Docume
     return document
 
 
-def _read_list(
+def read_list(
     services: Services, kind: ObjectKind, parameters: Mapping[str, object]
 ) -> Iterator[Document]:
     """Yield the objects of a list, each with an id, page by page.
@@ -188,7 +188,7 @@ def find(services: Services, kind: ObjectKind, name: str, where: str) -> Documen
         # Nova compares the name with a regular expression; all_tenants needs an administrator.
         filters = {"all_tenants": "1", "name": f"^{re.escape(name)}$"}
         option = " --all-projects"
-    named = [each for each in _read_list(services, kind, filters) if each.get("name") == name]
+    named = [each for each in read_list(services, kind, filters) if each.get("name") == name]
     if len(named) == 1:
         return named[0]
     if named:
@@ -227,13 +227,13 @@ def read_server(services: Services, server: str, where: str) -> ReadServer:
         name=part(document, "name", str, SERVER, path),
         flavor=part(document, "flavor", dict, SERVER, path),
         image=_read_object(services, IMAGE, image_id) if image_id else None,
-        ports=tuple(_read_list(services, PORT, {"device_id": document["id"]})),
+        ports=tuple(read_list(services, PORT, {"device_id": document["id"]})),
     )
 
 
 def read_server_names(services: Services) -> dict[str, str]:
     """Return the names of all servers of the cloud by their ids; a request has 1,000 servers."""
-    servers = _read_list(services, _SERVER_NAME, {"all_tenants": "1", "limit": PAGE})
+    servers = read_list(services, _SERVER_NAME, {"all_tenants": "1", "limit": PAGE})
     return {
         server["id"]: server["name"] for server in servers if isinstance(server.get("name"), str)
     }
@@ -246,7 +246,7 @@ def read_flavors(services: Services) -> Iterator[Document]:
     ``extra_specs`` out of the list, each flavor costs a request.
     """
     parameters = {"is_public": "None", "limit": PAGE, "sort_key": "flavorid"}
-    for flavor in _read_list(services, _FLAVOR, parameters):
+    for flavor in read_list(services, _FLAVOR, parameters):
         path, answer = _FLAVOR.list_path, flavor
         if "extra_specs" not in flavor:
             path = f"{_FLAVOR.path_of(flavor['id'])}/os-extra_specs"
@@ -279,4 +279,4 @@ def read_aggregates(services: Services) -> list[HostAggregate]:
 
 def read_agents(services: Services, host: str) -> tuple[Document, ...]:
     """Return the agents of a host. Neutron shows agents only to administrators."""
-    return tuple(_read_list(services, _AGENT, {"host": host}))
+    return tuple(read_list(services, _AGENT, {"host": host}))

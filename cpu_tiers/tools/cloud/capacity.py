@@ -28,6 +28,7 @@ from cpu_tiers.tools.frame.server_request import (
     request_of,
     server_of,
     tell_unknown_additions,
+    tell_unknown_states,
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine, join_names, shortened, wrapped
 from cpu_tiers.tools.placement.candidates import count_more, read_room
@@ -74,9 +75,11 @@ class Capacity(NovaConfCommand, ListCommand):
             with faults:
                 queries.append(queries_of(conf, server._replace(flavor=flavor), aggregates))
         faults.raise_if_any()
+        states = cloud.service_states
         with ProgressLine("asking Placement") as progress, cloud.placement() as client:
-            rooms = read_room(client, queries, partial(progress.tell_number, "providers"))
+            rooms = read_room(client, queries, partial(progress.tell_number, "providers"), states)
         tell_unknown_additions(conf)
+        tell_unknown_states(states)
         for flavor, room in zip(flavors, rooms, strict=True):
             if not room.is_exact:
                 LOG.warning(
@@ -170,8 +173,9 @@ def tier_rooms(cloud: CloudSource, conf: cfg.ConfigOpts, tiers: Sequence[Tier]) 
             queries.append(queries_of(conf, request_of(conf, flavor)))
             asked.append((tier, flavor))
     warn_of_left_out_flavors(faults)
+    states = cloud.service_states
     with cloud.placement() as client:
-        rooms = count_more(client, queries)
+        rooms = count_more(client, queries, states)
     tell_unknown_additions(conf)
     return [
         TierRoom(tier=tier, flavor=flavor.name, more=room.more, is_exact=room.is_exact)

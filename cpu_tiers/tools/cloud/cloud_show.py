@@ -26,6 +26,7 @@ from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
+from cpu_tiers.tools.frame.server_request import tell_unknown_states
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.page.cloud_data import AuditedHost, AuditFinding, GuestFigures
 from cpu_tiers.tools.placement.cloud_reader import read_sold_cloud
@@ -216,7 +217,7 @@ class CloudShow(NovaConfCommand, ListCommand):
         tiers, _, source = given
         kind = parsed_args.group_by
         named = _read_host_groups(source, kind) if kind else {}  # it may be refused
-        cloud = sold_cloud(source.snapshot or _read_cloud(source), tiers)
+        cloud = sold_cloud(source.snapshot or _read_cloud(source), tiers, source.service_states)
         groups = _groups_of(cloud.hosts, named, kind) if kind else {}
         is_text = parsed_args.formatter == self.formatter_default
         rooms = self._rooms(conf, source, tiers) if is_text or parsed_args.html else []
@@ -224,6 +225,8 @@ class CloudShow(NovaConfCommand, ListCommand):
             names = _server_names(source) if parsed_args.names else {}
             _write(parsed_args.html, cloud, given, names, rooms, groups)
         self.status = FOUND if cloud.excesses else 0
+        if not is_text:
+            tell_unknown_states(source.service_states)
         if self.status and not is_text:
             LOG.warning("More is allocated than the capacity: %s", excess_names(cloud.excesses))
         parsed_args.print_text = partial(

@@ -13,7 +13,7 @@ from rich.text import Text
 from cpu_tiers.errors import printable
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.tools.frame.formatting import FormattedValue
-from cpu_tiers.tools.frame.terminal import HINT, MOST_LINES
+from cpu_tiers.tools.frame.terminal import HINT, MOST_LINES, count_of, join_names, wrapped
 from cpu_tiers.tools.simulation.sold import (
     NOTHING,
     ClassSum,
@@ -75,10 +75,7 @@ def print_cloud(
 
     The parameters are those of :func:`~cpu_tiers.tools.page.cloud.cloud_page`.
     """
-    disabled = f" ({len(cloud.disabled):,} disabled)" if cloud.disabled else ""
-    console.print(
-        f"Hosts with CPUs: {len(cloud.hosts):,}{disabled}, consumers: {len(cloud.tiers):,}"
-    )
+    console.print(Text(wrapped(printable(first_line(cloud)))))
     if cloud.amounts:
         _print(console, "What is left of each resource class", _classes(cloud))
     if cloud.tiers:
@@ -99,12 +96,25 @@ def print_cloud(
         _print_left(console, "group", of_groups, group_label, _LEFT_OF_GROUPS, show_all=show_all)
 
     def host_label(host: str) -> str:
-        return printable(cloud.short_name(host)) + " (disabled)" * (host in cloud.disabled)
+        marks = " (disabled)" * (host in cloud.disabled) + " (down)" * (host in cloud.down)
+        return printable(cloud.short_name(host)) + marks
 
     if hosts := host_sums(amount for amount in cloud.amounts if amount.host in cloud.hosts):
         _print_left(console, "host", hosts, host_label, _LEFT_OF_HOSTS, show_all=show_all)
     if cloud.domain:
         console.print(Text(f" Hosts are named without {printable(cloud.domain)}"))
+
+
+def first_line(cloud: SoldCloud) -> str:
+    """Return the numbers of hosts and consumers, with the hosts that take no servers."""
+    marks = [("disabled", cloud.disabled), ("down", cloud.down)]
+    stopped = ", ".join(f"{len(hosts):,} {mark}" for mark, hosts in marks if hosts)
+    line = f"Hosts with CPUs: {len(cloud.hosts):,}" + (f" ({stopped})" if stopped else "")
+    line += f", consumers: {len(cloud.tiers):,}{cloud.note}"
+    if cloud.strangers:
+        count = count_of(len(cloud.strangers), "provider")
+        line += f"; not counted: {count} without nova-compute ({join_names(cloud.strangers)})"
+    return line
 
 
 def _print(console: Console, title: str, table: Table) -> None:

@@ -41,10 +41,17 @@ from cpu_tiers.tools.frame.server_request import (
     tell_unknown_additions,
     unknown_additions,
 )
-from cpu_tiers.tools.frame.terminal import ProgressLine, shortened, wrapped
+from cpu_tiers.tools.frame.terminal import (
+    ProgressLine,
+    count_of,
+    join_names,
+    shortened,
+    wrapped,
+)
 from cpu_tiers.tools.placement.candidates import Explanation, explain
 from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack
 from cpu_tiers.tools.simulation.server_queries import UNKNOWN
+from cpu_tiers.tools.simulation.service_states import ServiceStates
 from cpu_tiers.weights import SCORINGS, make_forest
 from cpu_tiers.weights.forest import Summary
 from cpu_tiers.weights.soft_traits import SoftTraits
@@ -86,8 +93,10 @@ class Explain(NovaConfCommand, ShowCommand):
         server = read_source(parsed_args, conf, cloud)
         aggregates = aggregate_uuids(parsed_args.aggregate, cloud.services)
         queries = queries_of(conf, server, aggregates)
+        states = cloud.service_states
         with ProgressLine("asking Placement") as progress, cloud.placement() as client:
-            explanation = explain(client, queries, partial(progress.tell_number, "providers"))
+            tell = partial(progress.tell_number, "providers")
+            explanation = explain(client, queries, tell, states)
             if explanation.names and not explanation.candidates:
                 tell_number_of_nodes(client, conf, server, aggregates)
         tell_unknown_additions(conf)
@@ -97,11 +106,14 @@ class Explain(NovaConfCommand, ShowCommand):
         nearest, show_all = explanation.nearest(), parsed_args.all
         wants_ours = bool(soft_traits(server.flavor.extra_specs))
         notes = notes_on_weighers(conf.filter_scheduler, wants_ours=wants_ours) if rows else []
-        unknown = [*UNKNOWN, *unknown_additions(conf), *notes, *(LEFT_OUT if rows else ())]
+        services = [f"hosts that are down: {states.unknown}"] if states.unknown else []
+        unknown = [
+            *UNKNOWN, *unknown_additions(conf), *services, *notes, *(LEFT_OUT if rows else ()),
+        ]  # fmt: skip
         return (
             ("hosts", "candidates", "without", "nearest", "ranking", "other_winners", "unknown"),
             (
-                FormattedValue(len(explanation.names), lambda _: _summary(explanation)),
+                FormattedValue(len(explanation.names), lambda _: _summary(explanation, states)),
                 FormattedValue(len(explanation.candidates), lambda _: ""),
                 FormattedValue(
                     [{"constraint": c, "hosts": n} for c, n in explanation.without.items()],
@@ -126,9 +138,9 @@ class Explain(NovaConfCommand, ShowCommand):
         return ("decisions",), (FormattedValue(decisions, lambda _: text),)
 
 
-def _summary(explanation: Explanation) -> str:
+def _summary(explanation: Explanation, states: ServiceStates) -> str:
     if not explanation.names:
-        return "Placement has no compute hosts."
+        return wrapped(f"Placement has no compute hosts{_not_counted(explanation)}.")
     reasons = explanation.reasons.values()
     lacking = Counter(_kind(*part) for reason in reasons for part in reason.lacks.items())
     parts = [
@@ -138,12 +150,26 @@ def _summary(explanation: Explanation) -> str:
     if changed := sum(not reason.lacks for reason in reasons):
         parts.append(f"{changed} got room meanwhile")
     counts = f"{len(explanation.candidates)} of {len(explanation.names)} hosts"
-    return wrapped(f"{counts}: {', '.join(parts)}" if parts else f"{counts} can take it")
+    counts = f"{counts}: {', '.join(parts)}" if parts else f"{counts} can take it"
+    note = states.note if explanation.candidates else ""
+    return wrapped(f"{counts}{note}{_not_counted(explanation)}")
+
+
+def _not_counted(explanation: Explanation) -> str:
+    """Return the hosts that are not in the numbers of an explanation, to follow the numbers."""
+    strangers, others = explanation.strangers, explanation.others
+    parts = []
+    if strangers:
+        names = join_names(strangers)
+        parts.append(f"{count_of(len(strangers), 'provider')} without nova-compute ({names})")
+    if others:
+        parts.append(f"{count_of(others, 'host')} of another kind")
+    return f"; not counted: {', '.join(parts)}" if parts else ""
 
 
 def _without(explanation: Explanation) -> str:
     lines = [
-        wrapped(f"without {name}: {count} hosts", indent="  ")
+        wrapped(f"without {name}: {count_of(count, 'host')}", indent="  ")
         for name, count in explanation.without.items()
         if count != len(explanation.candidates)
     ]

@@ -27,7 +27,7 @@ from cpu_tiers.tools.frame.server_request import (
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud
-from cpu_tiers.tools.simulation.reasons import hosts_of, never_served
+from cpu_tiers.tools.simulation.reasons import never_served
 from cpu_tiers.tools.tiers.flavor_advice import idle_keys, misspelt_keys
 from cpu_tiers.tools.tiers.pair import pair_faults
 from cpu_tiers.translators import ServerRequest, Translator
@@ -120,12 +120,13 @@ def _sources(
 def _check_hosts(cloud: CloudSource, checked: Sequence[_Checked], progress: ProgressLine) -> None:
     queries = [query for item in checked for query in item.queries]
     named = frozenset[str]().union(*(query.named_traits() for query in queries))
+    strangers = cloud.service_states.strangers
     with cloud.placement() as client:
         present = client.traits_in_use()
         empty = read_empty_cloud(client, named, partial(progress.tell_number, "providers"))
     if page_size_of(present) is None:
         LOG.info("No host reports its page sizes, so page sizes are not checked.")
-    has_hosts = bool(hosts_of(empty))
+    has_hosts = any(host.root not in strangers for host in empty.hosts)
     if not has_hosts:
         LOG.info("Placement has no hosts, so sizes, classes and traits are not checked.")
     for _, faults, flavor, of_flavor in checked:
@@ -134,7 +135,7 @@ def _check_hosts(cloud: CloudSource, checked: Sequence[_Checked], progress: Prog
         if absent := faults.read(absent_pages, flavor, None, present):
             faults.add(*absent)
         if of_flavor and has_hosts:
-            for fault in never_served(f"flavor {flavor.name}", of_flavor, empty):
+            for fault in never_served(f"flavor {flavor.name}", of_flavor, empty, strangers):
                 faults.add(*fault)
 
 

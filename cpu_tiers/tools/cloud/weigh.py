@@ -31,9 +31,11 @@ from cpu_tiers.tools.frame.server_request import (
     read_source,
     tell_notes_on_weighers,
     tell_unknown_additions,
+    tell_unknown_states,
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.candidates import CandidateSurvey, ServerCandidates
+from cpu_tiers.tools.simulation.service_states import NOT_ASKED, ServiceStates
 from cpu_tiers.translators import ServerRequest, translate
 from cpu_tiers.weights import SCORINGS, make_forest
 
@@ -87,7 +89,7 @@ class Weigh(NovaConfCommand, ListCommand):
             scoring = options.resource_provider_scoring
         if scoring not in scorings:
             self._parser.error(f"--scoring {scoring}: name one of {', '.join(scorings)}")
-        server, ((query, *_), answer, names) = self._candidates(parsed_args, conf)
+        server, ((query, *_), answer, names), states = self._candidates(parsed_args, conf)
         specs = server.flavor.extra_specs
         if not answer.allocation_requests:
             LOG.info("No host has a candidate; `explain` shows why.")
@@ -105,7 +107,8 @@ class Weigh(NovaConfCommand, ListCommand):
         by_host = answer.by_host()
         for host in answer.hosts():
             forest.offer(host, [request.allocations for request in by_host.get(host, ())])
-        scores = {host: forest.explain(host) for host in answer.hosts()}
+        hosts = [host for host in answer.hosts() if host not in states.lacking]
+        scores = {host: forest.explain(host) for host in hosts}
         traits = request_traits(options, specs)
         soft = traits.of_hosts(answer.provider_summaries)
 
@@ -130,20 +133,22 @@ class Weigh(NovaConfCommand, ListCommand):
 
     def _candidates(
         self, parsed_args: Namespace, conf: cfg.ConfigOpts
-    ) -> tuple[ServerRequest, ServerCandidates]:
+    ) -> tuple[ServerRequest, ServerCandidates, ServiceStates]:
         cloud = self.cloud_source(parsed_args, conf)
         if not parsed_args.candidates:
             self.find_tiers(conf, cloud)
         server = read_source(parsed_args, conf, cloud)
         if parsed_args.candidates:
-            return server, _in_file(parsed_args, conf, server)
+            return server, _in_file(parsed_args, conf, server), NOT_ASKED
         tell_unknown_additions(conf)
         queries = queries_of(conf, server, aggregate_uuids(parsed_args.aggregate, cloud.services))
+        states = cloud.service_states
         with ProgressLine("asking Placement"), cloud.placement() as client:
-            survey = CandidateSurvey.of_servers(client, [queries])
+            survey = CandidateSurvey.of_servers(client, [queries], states)
             candidates = survey.of_server(queries)
             names = survey.host_names(candidates.answer.hosts())
-            return server, candidates._replace(names=names)
+            tell_unknown_states(states)
+            return server, candidates._replace(names=names), states
 
 
 def _warn_of_idle_names(options: cfg.ConfigOpts.GroupAttr, answer: CandidatesAnswer) -> None:

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -22,11 +23,13 @@ from cpu_tiers.tools.compute_api import (
     IMAGE,
     PORT,
     SERVER,
+    ComputeApiUnavailable,
     find,
     read_aggregates,
     read_flavors,
     read_server,
 )
+from cpu_tiers.tools.compute_services import read_compute_services
 from cpu_tiers.tools.frame.documents import (
     Check,
     flavor_of,
@@ -38,8 +41,10 @@ from cpu_tiers.tools.frame.documents import (
     read_port,
 )
 from cpu_tiers.tools.http.services import Services
+from cpu_tiers.tools.placement.candidates import states_of
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.snapshot_client import SnapshotClient
+from cpu_tiers.tools.simulation.service_states import ServiceStates
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.translators import ServerRequest
 
@@ -188,6 +193,7 @@ class CloudSource:
     """What a command reads of a cloud, from the cloud or from a snapshot.
 
     :param snapshot_path: the file of the snapshot; ``None`` for the cloud.
+    :param has_nova: whether there is a Nova beside the Placement.
     :ivar snapshot: ``None`` for the cloud.
     :raises InvalidInput: the file is no snapshot.
     """
@@ -197,7 +203,10 @@ class CloudSource:
         services: Callable[[], Services],
         placement: Callable[[], AbstractContextManager[PlacementClient]],
         snapshot_path: str | None,
+        *,
+        has_nova: bool = True,
     ) -> None:
+        self._has_nova = has_nova
         self._services, self._placement, self._path = services, placement, snapshot_path
         self.snapshot = None if snapshot_path is None else read_snapshot(snapshot_path)
 
@@ -224,6 +233,20 @@ class CloudSource:
         if self.snapshot is None:
             return self._placement()
         return nullcontext(SnapshotClient(self.snapshot))
+
+    @cached_property
+    def service_states(self) -> ServiceStates:
+        """Return which hosts have a nova-compute that takes servers, as far as Nova answers."""
+        if self.snapshot is not None:
+            return ServiceStates(unknown="a snapshot does not say which hosts are up")
+        if not self._has_nova:
+            return ServiceStates(unknown="there is no Nova beside an embedded Placement")
+        try:
+            services = read_compute_services(self._services())
+        except ComputeApiUnavailable as error:
+            return ServiceStates(unknown=str(error))
+        with self._placement() as client:
+            return states_of(client, services)
 
     def flavors_named(self, names: Sequence[str]) -> list[Flavor]:
         """Return the flavors with these names, or in the cloud with these ids."""

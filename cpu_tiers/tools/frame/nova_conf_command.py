@@ -263,7 +263,10 @@ class NovaConfCommand(Command):
                 "--snapshot", "--placement embedded is given, too", "leave out one of the two"
             )
         return CloudSource(
-            lambda: self.services(conf), lambda: self.placement(conf), parsed_args.snapshot
+            lambda: self.services(conf),
+            lambda: self.placement(conf),
+            parsed_args.snapshot,
+            has_nova=not self.wants_embedded,
         )
 
     def find_tiers(self, conf: cfg.ConfigOpts, cloud: CloudSource) -> None:

@@ -30,6 +30,7 @@ from cpu_tiers.tools.simulation.server_queries import (
     ServerQueries,
     server_queries,
 )
+from cpu_tiers.tools.simulation.service_states import ServiceStates
 from cpu_tiers.tools.tiers.flavor_advice import divided
 from cpu_tiers.translators import ServerRequest
 
@@ -242,6 +243,16 @@ def tell_unknown_additions(conf: cfg.ConfigOpts) -> None:
             "nova-scheduler also requests what this command does not know: %s of nova.conf is on."
             " A host in the answer may be excluded by it.",
             ", ".join(names),
+        )
+
+
+def tell_unknown_states(states: ServiceStates) -> None:
+    """Say in a line of its own that an answer counts hosts that may be down."""
+    if states.unknown:
+        LOG.warning(
+            "Nova was not asked which hosts are up, so hosts that are down or renamed are"
+            " counted, too: %s",
+            states.unknown,
         )
 
 

@@ -143,6 +143,11 @@ def count_of_hosts(some: Sized, hosts: Sized) -> str:
     return f"{len(some)} of {len(hosts)} hosts"
 
 
+def count_of(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 host``, ``2 hosts``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def join_names(named: Sequence[str]) -> str:
     """Return the names of hosts or flavors, at most 50."""
     more = f" and {len(named) - _MOST_NAMES} more" if len(named) > _MOST_NAMES else ""

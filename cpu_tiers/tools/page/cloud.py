@@ -45,12 +45,18 @@ def cloud_page(
     """
     data = CloudData(cloud, tiers, reports, server_names)
     disabled = f" Disabled: {len(cloud.disabled):,}." if cloud.disabled else ""
+    disabled += f" Down: {len(cloud.down):,}." if cloud.down else ""
     over = f"{len(cloud.excesses):,}" if cloud.excesses else "nothing"
     texts = [
         source,
         f"Hosts with CPUs: {len(cloud.hosts):,}.{disabled} Consumers: {len(cloud.tiers):,}."
         f" Over the capacity: {over}.",
     ]
+    if cloud.note:
+        texts.append(f"{cloud.note.removeprefix('; ')}.")
+    if cloud.strangers:
+        names = ", ".join(cloud.strangers)
+        texts.append(f"Not counted, because no nova-compute has these providers: {names}.")
     if cloud.domain:
         texts.append(f"Hosts are named without {cloud.domain}.")
     if data.has_many_consumers:
@@ -195,7 +201,8 @@ def _hosts(cloud: SoldCloud, data: CloudData) -> PageSection:
     rows: list[Sequence[Cell]] = []
     for host, sums in data.sums.items():
         over = sum(of_class.over for of_class in sums.values())
-        marks = ["disabled"] * (host in cloud.disabled) + ["over its capacity"] * bool(over)
+        marks = ["disabled"] * (host in cloud.disabled) + ["down"] * (host in cloud.down)
+        marks += ["over its capacity"] * bool(over)
         rows.append((_link(data, host), ", ".join(marks), *_left(data, sums)))
     title, columns = "What is left of each host, the least first", ("host", "", *data.classes)
     tables = [PageTable(title=title, columns=columns, rows=rows)]

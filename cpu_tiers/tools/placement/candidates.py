@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from cpu_tiers.model.candidates import CandidatesAnswer
-from cpu_tiers.model.names import MEMORY_MB, PCPU, SHARING, VCPU
+from cpu_tiers.model.names import COMPUTE_NODE, MEMORY_MB, PCPU, SHARING, VCPU
 from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.placement.client import PlacementClient
@@ -22,13 +22,22 @@ from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 from cpu_tiers.tools.simulation.reasons import HostReason, Reasons, named, nearest
 from cpu_tiers.tools.simulation.repeated_claims import CloudRoom, HostRoom, more_servers
 from cpu_tiers.tools.simulation.server_queries import ServerQueries
+from cpu_tiers.tools.simulation.service_states import (
+    NOT_ASKED,
+    ComputeService,
+    ServiceStates,
+    service_states,
+)
 from cpu_tiers.translators.numa import cheaper
-
-COMPUTE_NODE = "COMPUTE_NODE"
-"""The trait that nova-compute gives to the root provider of each host."""
 
 _EVERYWHERE = (MEMORY_MB, VCPU, PCPU)
 _NOTHING = CandidatesAnswer(allocation_requests=(), provider_summaries={})
+
+
+def states_of(client: PlacementClient, services: Iterable[ComputeService]) -> ServiceStates:
+    """Return the states of all compute hosts, with a request to Placement for their names."""
+    hosts = client.providers_with_trait(COMPUTE_NODE)
+    return service_states({host.uuid: host.name for host in hosts}, services)
 
 
 class ServerCandidates(NamedTuple):
@@ -53,11 +62,18 @@ class CandidateSurvey:
 
     :param queries: all queries that are going to be asked, for their names of classes and traits:
         Placement refuses a query with an unknown name, which no host has.
+    :param states: a host that nova-scheduler leaves out has no candidates.
     :raises UnknownNames: Placement does not know a standard name.
     """
 
-    def __init__(self, client: PlacementClient, queries: Iterable[CandidateQuery]) -> None:
+    def __init__(
+        self,
+        client: PlacementClient,
+        queries: Iterable[CandidateQuery],
+        states: ServiceStates = NOT_ASKED,
+    ) -> None:
         self._client = client
+        self.states = states
         self._answers: dict[str, CandidatesAnswer] = {}
         self.summaries: dict[str, Mapping[str, Any]] = {}
         sent = [cheaper(query) for query in queries]
@@ -66,16 +82,25 @@ class CandidateSurvey:
         self._absent_classes, self._absent_traits = client.absent_names(classes, traits)
 
     @classmethod
-    def of_servers(cls, client: PlacementClient, servers: Iterable[ServerQueries]) -> Self:
+    def of_servers(
+        cls,
+        client: PlacementClient,
+        servers: Iterable[ServerQueries],
+        states: ServiceStates = NOT_ASKED,
+    ) -> Self:
         """Return the survey for the queries of several servers."""
-        return cls(client, [q for server in servers for q in (*server.first, *server.otherwise)])
+        queries = [q for server in servers for q in (*server.first, *server.otherwise)]
+        return cls(client, queries, states)
 
     def of_server(self, queries: ServerQueries) -> ServerCandidates:
-        """Return the usable candidates of the queries for a server."""
-        answer = self.answer(queries.first)
+        """Return the usable candidates of the queries for a server.
+
+        nova-scheduler leaves out hosts after it has chosen one of the two kinds of queries.
+        """
+        chosen, answer = queries.first, self.answer(queries.first)
         if queries.otherwise and not answer.allocation_requests:
-            return ServerCandidates(queries.otherwise, self.answer(queries.otherwise))
-        return ServerCandidates(queries.first, answer)
+            chosen, answer = queries.otherwise, self.answer(queries.otherwise)
+        return ServerCandidates(chosen, answer.without_hosts(self.states.lacking))
 
     def answer(self, queries: Sequence[CandidateQuery]) -> CandidatesAnswer:
         """Return the usable candidates of all queries."""
@@ -169,6 +194,9 @@ class Explanation:
     """The hosts of a cloud, seen from a request.
 
     :param names: the names of all hosts by the uuid of the root provider.
+    :param strangers: the names of providers of hosts that no nova-compute has any more.
+    :param others: how many other hosts have nothing of what the server requests, such as the
+        nodes of Ironic for a server with CPUs.
     :param answer: the usable candidates, and the state of their providers.
     :param candidates: the root providers of the hosts with candidates.
     :param without: the number of hosts that would have candidates without a constraint alone.
@@ -181,6 +209,8 @@ class Explanation:
     candidates: frozenset[str]
     without: Mapping[str, int]
     reasons: Mapping[str, HostReason]
+    strangers: tuple[str, ...] = ()
+    others: int = 0
 
     def nearest(self) -> list[tuple[str, HostReason]]:
         """Return the names of the hosts that lack the fewest constraints, with the reason."""
@@ -188,20 +218,29 @@ class Explanation:
 
 
 def explain(
-    client: PlacementClient, queries: ServerQueries, progress: ReadProgress = untold
+    client: PlacementClient,
+    queries: ServerQueries,
+    progress: ReadProgress = untold,
+    states: ServiceStates = NOT_ASKED,
 ) -> Explanation:
     """Ask Placement for the hosts with candidates for a server, and say why others have none.
 
     It takes a request for each query, about ten more, one for each requested amount, and one for
     each provider of the hosts without candidates that lacks an amount of a requested class.
     """
-    survey = CandidateSurvey.of_servers(client, [queries])
+    survey = CandidateSurvey.of_servers(client, [queries], states)
     server = survey.of_server(queries)
     candidates = server.hosts()
-    names = survey.host_names(candidates)
-    others = [host for host in names if host not in candidates]
+    all_names = survey.host_names(candidates)
+    strangers = tuple(name for host, name in all_names.items() if host in states.strangers)
+    others = [h for h in all_names if h not in candidates and h not in states.strangers]
     (reasons,) = read_reasons(client, survey, [server.queries], others, progress)
-    alone = [reasons.alone(host) for host in others]
+    aside = {host for host in others if not reasons.is_of_kind(host)}
+    if len(aside) == len(others) and not candidates:
+        aside = set()
+    others = [host for host in others if host not in aside]
+    names = {host: all_names[host] for host in all_names if host in {*candidates, *others}}
+    alone = [reasons.alone(host) for host in others if host not in states.lacking]
     return Explanation(
         names=names,
         answer=server.answer,
@@ -210,8 +249,18 @@ def explain(
             name: len(candidates) + sum(name in of_host for of_host in alone)
             for name in reasons.names
         },
-        reasons={host: reasons.of(host) for host in others},
+        reasons={host: _reason(reasons, host, states) for host in others},
+        strangers=strangers,
+        others=len(aside),
     )
+
+
+def _reason(reasons: Reasons, host: str, states: ServiceStates) -> HostReason:
+    """Return why a host has no candidate, by Nova or by Placement."""
+    reason = reasons.of(host)
+    if (lacking := states.lacking.get(host)) is None:
+        return reason
+    return HostReason({lacking: 1, **reason.lacks})
 
 
 def read_reasons(
@@ -250,34 +299,43 @@ JUST_FREED = "nothing any more: room came free meanwhile"
 
 
 def read_room(
-    client: PlacementClient, flavors: Sequence[ServerQueries], progress: ReadProgress = untold
+    client: PlacementClient,
+    flavors: Sequence[ServerQueries],
+    progress: ReadProgress = untold,
+    states: ServiceStates = NOT_ASKED,
 ) -> list[CloudRoom]:
     """Return the room for servers of each flavor on all hosts, as if the others got no servers.
 
     It takes a request for each query of a flavor, about ten more, one for each requested amount,
     and one for each provider of the hosts without room that lacks an amount of a requested class.
     """
-    survey = CandidateSurvey.of_servers(client, flavors)
+    survey = CandidateSurvey.of_servers(client, flavors, states)
     servers = [survey.of_server(flavor) for flavor in flavors]
     rooms = [more_servers(server.answer) for server in servers]
     names = survey.host_names({host for room in rooms for host in room.hosts})
+    names = {host: name for host, name in names.items() if host not in states.strangers}
     full = {host for host in names if any(host not in room.hosts for room in rooms)}
     queries = [server.queries for server in servers]
     reasons = read_reasons(client, survey, queries, full, progress)
     return [
         room._replace(
             hosts={
-                name: room.hosts.get(host) or HostRoom(0, _limit(of_flavor.of(host)))
+                name: room.hosts.get(host) or HostRoom(0, _limit(_reason(of_flavor, host, states)))
                 for host, name in names.items()
+                if host in room.hosts or of_flavor.is_of_kind(host)
             }
         )
         for room, of_flavor in zip(rooms, reasons, strict=True)
     ]
 
 
-def count_more(client: PlacementClient, flavors: Sequence[ServerQueries]) -> list[CloudRoom]:
+def count_more(
+    client: PlacementClient,
+    flavors: Sequence[ServerQueries],
+    states: ServiceStates = NOT_ASKED,
+) -> list[CloudRoom]:
     """Return the result of :func:`read_room` with fewer requests, and only for hosts with room."""
-    survey = CandidateSurvey.of_servers(client, flavors)
+    survey = CandidateSurvey.of_servers(client, flavors, states)
     return [more_servers(survey.of_server(flavor).answer) for flavor in flavors]
 
 

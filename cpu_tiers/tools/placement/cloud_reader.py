@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.names import MAX_AMOUNT, SHARING
+from cpu_tiers.model.names import COMPUTE_NODE, MAX_AMOUNT, SHARING
 from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.placement.errors import PlacementRefused
 from cpu_tiers.tools.placement.client import PlacementClient
@@ -64,7 +64,7 @@ def read_empty_cloud(
 
     :param traits: the traits that matter.
     """
-    named = traits_of_providers(client, client.traits_in_use() & {*traits, SHARING})
+    named = traits_of_providers(client, client.traits_in_use() & {*traits, SHARING, COMPUTE_NODE})
     members = _aggregates(client, [uuid for uuid, of in named.items() if SHARING in of])
 
     def aggregates_of(uuid: str) -> Collection[str]:
@@ -196,7 +196,8 @@ def _state(
         traits = frozenset(summary["traits"])
     present = [name for name in classes if name in used]
     if summary is not None and all(uuid in with_room.get(name, ()) for name in present):
-        for name in present:
+        # Without any class that matters, the other classes tell the kind of the host.
+        for name in present or [n for n, of in summary["resources"].items() if of["capacity"]]:
             capacity = summary["resources"][name]["capacity"]
             inventories[name] = Inventory(total=capacity, max_unit=MAX_AMOUNT)
     else:

@@ -7,13 +7,13 @@ and the rules are those of the cloud in memory, which tests compare with a real 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from typing import NamedTuple
 
 from cpu_tiers.errors import Fault
 from cpu_tiers.model.inventory import ClaimUnits
-from cpu_tiers.model.names import MAX_AMOUNT, MEMORY_MB, PCPU, VCPU
+from cpu_tiers.model.names import COMPUTE_NODE, MAX_AMOUNT, MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud, Solvers
 from cpu_tiers.tools.simulation.providers import (
@@ -94,6 +94,15 @@ class Reasons:
     def is_served(self, root: str) -> bool:
         """Tell whether a host has a candidate."""
         return self._is_served(self._hosts_by_root[root], frozenset())
+
+    def is_of_kind(self, root: str) -> bool:
+        """Tell whether a host has an inventory of a resource class of the queries.
+
+        The nodes of Ironic are of another kind for a server with CPUs. A host that has lost all
+        its inventories is still of the kind.
+        """
+        stocks = self._hosts_by_root[root].stocks
+        return not stocks or any(self.asked(stock.name) for stock in stocks)
 
     def alone(self, root: str) -> tuple[str, ...]:
         """Return each constraint without which alone a host has a candidate."""
@@ -247,17 +256,41 @@ def hosts_of(cloud: SimulatedCloud) -> Mapping[str, str]:
     }
 
 
+def _hosts_for(reasons: Reasons, cloud: SimulatedCloud) -> Mapping[str, str]:
+    """Return the names of the hosts that are meant for a server, by the root provider.
+
+    A server without CPUs and memory is meant for the trees that have one of its classes: the nodes
+    of Ironic.
+    """
+    with_cpus = hosts_of(cloud)
+    hosts = {r: name for r, name in with_cpus.items() if reasons.is_of_kind(r)}
+    if hosts:
+        return hosts
+    nodes = {
+        host.root: host.providers[0].state.name
+        for host in cloud.hosts
+        if COMPUTE_NODE in host.providers[0].state.traits and reasons.is_of_kind(host.root)
+    }
+    return nodes or with_cpus
+
+
 def never_served(
-    where: str, queries: Sequence[CandidateQuery], cloud: SimulatedCloud
+    where: str,
+    queries: Sequence[CandidateQuery],
+    cloud: SimulatedCloud,
+    strangers: Container[str] = (),
 ) -> list[Fault]:
     """Return why no host could ever take a server; empty if a host could.
 
     :param where: the name of the flavor in a fault.
     :param queries: the queries for the server. A host that serves any of them is enough.
     :param cloud: without the allocations of servers.
+    :param strangers: root providers that no nova-compute has.
     """
     reasons = Reasons(cloud, queries)
-    hosts = hosts_of(cloud)
+    hosts = {r: name for r, name in _hosts_for(reasons, cloud).items() if r not in strangers}
+    if not hosts:
+        return []
     if any(map(reasons.is_served, hosts)):
         return []
     of_hosts = {name: reasons.of(root) for root, name in hosts.items()}

@@ -5,7 +5,7 @@ fault and its place. A snapshot that leaves the company is masked first. Pure.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -63,6 +63,27 @@ class Snapshot:
             for uuid, amounts in allocations.items():
                 used.setdefault(uuid, Counter()).update(amounts)
         return (replace(p, used=used.get(p.uuid, {})) for p in self.providers)
+
+    def without_trees(self, roots: Collection[str]) -> "tuple[Snapshot, tuple[str, ...]]":
+        """Return the snapshot without some provider trees, and the names of their roots.
+
+        :param roots: the uuids of the root providers.
+        """
+        if not roots:
+            return self, ()
+        trees = ProviderTrees(self.providers)
+        kept = {uuid for uuid in trees.by_id if trees.roots[uuid] not in roots}
+        consumers = {
+            consumer: {uuid: of for uuid, of in held.items() if uuid in kept}
+            for consumer, held in self.consumers.items()
+        }
+        names = sorted(trees.name(uuid) for uuid in roots if uuid in trees.by_id)
+        smaller = replace(
+            self,
+            providers=tuple(each for each in self.providers if each.uuid in kept),
+            consumers={consumer: held for consumer, held in consumers.items() if held},
+        )
+        return smaller, tuple(names)
 
     def to_json(self) -> dict[str, object]:
         """Return the document."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
+from cpu_tiers.tools.simulation.service_states import ALL_UP, ServiceStates
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.tiers.tier import Tier, tier_of_amounts
 
@@ -74,12 +75,18 @@ class SoldCloud:
     :param hosts: the names of the root providers whose trees have CPUs.
     :param disabled: those of ``hosts`` on which nova-scheduler places no server, because their
         nova-compute is disabled.
+    :param down: those of ``hosts`` whose nova-compute is down.
+    :param strangers: the names of providers that are left out, because no nova-compute has them.
+    :param note: what was not looked at, to follow the number of hosts.
     """
 
     amounts: tuple[SoldAmount, ...]
     parts: tuple[SoldPart, ...]
     hosts: frozenset[str]
     disabled: frozenset[str] = frozenset()
+    down: frozenset[str] = frozenset()
+    strangers: tuple[str, ...] = ()
+    note: str = ""
 
     @cached_property
     def domain(self) -> str:
@@ -102,11 +109,15 @@ class SoldCloud:
         return tuple(amount for amount in self.amounts if amount.is_over)
 
 
-def sold_cloud(snapshot: Snapshot, tiers: Iterable[Tier]) -> SoldCloud:
+def sold_cloud(
+    snapshot: Snapshot, tiers: Iterable[Tier], states: ServiceStates = ALL_UP
+) -> SoldCloud:
     """Return what is sold of a cloud.
 
     :param tiers: the tiers that have names.
+    :param states: what Nova says of the hosts.
     """
+    snapshot, strangers = snapshot.without_trees(states.strangers)
     providers = ProviderTrees(snapshot.providers)
     hosts_by_id = {uuid: providers.root(uuid).name for uuid in providers.by_id}
     ordered = sorted(
@@ -137,6 +148,9 @@ def sold_cloud(snapshot: Snapshot, tiers: Iterable[Tier]) -> SoldCloud:
         parts=tuple(listed),
         hosts=hosts,
         disabled=hosts.intersection(disabled),
+        down=hosts.intersection(providers.name(uuid) for uuid in states.down),
+        strangers=strangers,
+        note=states.note if hosts else "",
     )
 
 

@@ -110,6 +110,9 @@ def test_a_fault_at_each_request(
         faults.append((f"^{re.escape(request)}$", "HTML 503"))
         assert run(*arguments).stdout == expected
         faults += [(f"^{re.escape(request)}$", "JSON 403")]
+        if "/os-" in request:  # a list of Nova's services, without which there is an answer
+            assert run(*arguments).stdout == expected
+            continue
         refused = run(*arguments, status=1)
         assert "policy does not allow it" in refused.stderr
         assert refused.stdout == ""

@@ -107,7 +107,7 @@ def test_why_no_host(run: Command, flavor: Command, placement_conf: Path) -> Non
     result = run("--config-file", placement_conf, "explain", path, status=3)
     lines = result.stdout.splitlines()
     assert lines[0] == "0 of 12 hosts: 12 lack VCPU, 11 lack HW_CPU_X86_AVX2"
-    assert "  without VCPU: 1 hosts" in lines
+    assert "  without VCPU: 1 host" in lines
     assert "  host-11 lacks VCPU" in lines
     assert max(map(len, lines)) <= 80
     nearest = json.loads(

@@ -1,0 +1,97 @@
+"""What commands say of hosts that are down or renamed, and of nodes of Ironic."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cpu_tiers.tools.placement.client import PlacementClient
+from tests.functional.conftest import CANNED
+from tests.functional.placement.providing import provide
+
+Command = Callable[..., Any]
+SIZES = {"VCPU": 8, "MEMORY_MB": 16384, "DISK_GB": 400}
+METAL = {f"resources:{name}": "0" for name in SIZES} | {"resources:CUSTOM_METAL": "1"}
+
+
+@pytest.fixture
+def nova(
+    client: PlacementClient,
+    faults: list[tuple[str, str]],
+    placement_conf: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[[], Path]:
+    """Have hosts a (up) and b (down), the old provider of a, and a node of Ironic."""
+    client.ensure_names(classes=["CUSTOM_METAL"], traits=[])
+    roots = [provide(client, name, ["COMPUTE_NODE"], **SIZES) for name in ("a", "b")]
+    provide(client, "a.example.org", ["COMPUTE_NODE"], **SIZES)
+    roots.append(provide(client, "node", ["COMPUTE_NODE"], CUSTOM_METAL=1))
+    hypervisors = [
+        {"id": root, "state": state, "status": "enabled", "service": {"host": "x"}}
+        for root, state in zip(roots, ("up", "down", "up"), strict=True)
+    ]
+    body = json.dumps({"hypervisors": hypervisors}).encode()
+    monkeypatch.setitem(CANNED, "hypervisors", (200, "application/json", body))
+
+    def answer() -> Path:
+        faults[:] = [("GET /os-hypervisors/detail", "hypervisors")]
+        return placement_conf
+
+    return answer
+
+
+def test_hosts_without_a_running_service(
+    run: Command, flavor: Command, nova: Callable[[], Path], seen: list[str]
+) -> None:
+    path = flavor({})  # 1 vCPU, 4 GiB, 40 GB: four servers a host
+    text = run("--config-file", nova(), "explain", path).stdout
+    assert " ".join(text.partition("\n\n")[0].split()) == (
+        "1 of 2 hosts: 1 lacks nova-compute that is up; not counted: 1 provider without"
+        " nova-compute (a.example.org), 1 host of another kind"
+    )
+    assert "without DISK_GB" not in text  # a host that is down has room enough
+    assert len([line for line in seen if "/os-" in line]) == 1
+    rows = json.loads(run("--config-file", nova(), "capacity", path, "-f", "json").stdout)
+    assert [(row["more"], row["hosts"]) for row in rows] == [
+        (
+            4,
+            [
+                {"host": "a", "more": 4, "limited_by": "MEMORY_MB"},
+                {"host": "b", "more": 0, "limited_by": "nova-compute that is up"},
+            ],
+        )
+    ]
+    rows = json.loads(run("--config-file", nova(), "weigh", path, "-f", "json").stdout)
+    assert [row["host"] for row in rows] == ["a"]
+    text = run("--config-file", nova(), "cloud", "show").stdout
+    assert " ".join(text.partition("\n\n")[0].split()) == (
+        "Hosts with CPUs: 2 (1 down), consumers: 0; not counted: 1 provider without nova-compute"
+        " (a.example.org)"
+    )
+    assert "b (down)" in text
+
+
+def test_a_flavor_of_bare_metal(
+    run: Command, flavor: Command, nova: Callable[[], Path], placement_conf: Path
+) -> None:
+    path = flavor(METAL)
+    text = run("--config-file", nova(), "explain", path).stdout
+    assert text.splitlines()[0].startswith("1 of 1 hosts can take it; not counted: 1 provider")
+    assert "2 hosts of another kind" in " ".join(text.split())
+    run("--config-file", nova(), "flavor", "check", path, "--hosts")
+    without = run("--config-file", placement_conf, "explain", path).stdout
+    assert "1 of 1 hosts can take it; Nova was not asked which of them are up" in without
+
+
+def test_a_snapshot_does_not_know_services(
+    run: Command, flavor: Command, nova: Callable[[], Path], tmp_path: Path
+) -> None:
+    snapshot = tmp_path / "cloud.json"
+    run("--config-file", nova(), "cloud", "snapshot", snapshot, "--no-flavors")
+    result = run("explain", flavor({}), "--snapshot", snapshot)
+    assert result.stdout.startswith("3 of 3 hosts can take it; Nova was not asked which of them")
+    assert result.stderr.count("Nova was not asked") == 0  # the answer says so
+    result = run("capacity", flavor({}), "--snapshot", snapshot)
+    assert "Nova was not asked which hosts are up" in result.stderr
