@@ -59,7 +59,10 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
     (
         "libvirt",
         # The range of libvirt, which refuses other priorities. Nova does not check it.
-        [cfg.IntOpt("realtime_scheduler_priority", default=1, min=1, max=99)],
+        [
+            cfg.IntOpt("realtime_scheduler_priority", default=1, min=1, max=99),
+            cfg.BoolOpt("cpu_power_management", default=False),
+        ],
     ),
 ]
 
@@ -158,6 +161,7 @@ def inventory_options(conf: cfg.ConfigOpts) -> InventoryOptions:
         emulator_overhead_percent=conf.libvirt.emulator_overhead_percent,
         reserved_huge_pages=reserved_pages or {},
         enable_numa_reporting_to_placement=conf.compute.enable_numa_reporting_to_placement,
+        cpu_power_management=conf.libvirt.cpu_power_management,
     )
 
 

@@ -62,6 +62,8 @@ class InventoryOptions:
         the NUMA nodes. ``False``: report CPUs and memory on the root provider, and
         keep servers with a NUMA topology away. ``None``: the operator has not
         decided; report on the root provider, and accept all servers.
+    :param cpu_power_management: Nova powers down dedicated CPUs that no server uses, and libvirt
+        leaves these CPUs out of the topology of the host.
     """
 
     vcpu_pin_set: CpuSet | None = None
@@ -78,6 +80,7 @@ class InventoryOptions:
     emulator_overhead_percent: int = 0
     reserved_huge_pages: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
     enable_numa_reporting_to_placement: bool | None = None
+    cpu_power_management: bool = False
 
 
 Reporter = Callable[[Host, InventoryOptions], Iterable[ResourceProvider]]

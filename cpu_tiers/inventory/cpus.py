@@ -47,11 +47,14 @@ def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
     :raises InvalidInput: a set names a CPU that the host does not have, or both
         sets name the same CPU.
     """
-    check_cpu_sets(host, options)
+    has_nodes = bool(options.enable_numa_reporting_to_placement)
+    check_cpu_sets(host, options, needs_nodes=has_nodes)
     vcpu_of = dict(vcpu_inventories(host, options))
     for provider in cpu_providers(host, options):
         inventories = {VCPU: vcpu_of[provider]} if provider in vcpu_of else {}
-        if dedicated := len(provider.cpus & (options.cpu_dedicated_set or CpuSet())):
+        dedicated_cpus = options.cpu_dedicated_set or CpuSet()
+        # The root provider has the CPUs that are powered down, too.
+        if dedicated := len(dedicated_cpus & provider.cpus if has_nodes else dedicated_cpus):
             # Nova reserves host CPUs of the shared set only, and never overcommits dedicated CPUs.
             inventories[PCPU] = Inventory(total=dedicated, max_unit=dedicated)
         yield provider.with_inventories(inventories)
@@ -93,9 +96,11 @@ def pinned_cpus(host: Host, options: InventoryOptions) -> CpuSet:
     return shared_cpus(host, options)
 
 
-def check_cpu_sets(host: Host, options: InventoryOptions) -> None:
+def check_cpu_sets(host: Host, options: InventoryOptions, *, needs_nodes: bool = False) -> None:
     """Refuse CPU sets that do not fit the host.
 
+    :param needs_nodes: the answer needs the NUMA node of each CPU. Otherwise, dedicated CPUs may
+        be powered down by ``cpu_power_management``.
     :raises InvalidInput: a set names a CPU that the host does not have, or both
         sets name the same CPU.
     """
@@ -110,7 +115,11 @@ def check_cpu_sets(host: Host, options: InventoryOptions) -> None:
         ("[compute] cpu_shared_set", shared),
         ("[compute] cpu_dedicated_set", dedicated),
     ):
-        if absent := CpuSet(cpus - present):
+        absent = CpuSet(cpus - present)
+        if absent and options.cpu_power_management and cpus is dedicated:
+            if needs_nodes:
+                faults.add(f"nova.conf, {name}", *_powered_down(host, absent))
+        elif absent:
             given = f"host {host.name} has no CPU {absent}"
             faults.add(f"nova.conf, {name}", given, f"name CPUs of {present}")
     if shared & dedicated:
@@ -120,6 +129,16 @@ def check_cpu_sets(host: Host, options: InventoryOptions) -> None:
             "a CPU is either shared or dedicated",
         )
     faults.raise_if_any()
+
+
+def _powered_down(host: Host, cpus: CpuSet) -> tuple[str, str]:
+    """Return what is given and what is allowed where the answer needs the nodes of all CPUs."""
+    return (
+        f"CPU {cpus} of host {host.name} is powered down ([libvirt] cpu_power_management), and"
+        " libvirt does not list its NUMA node",
+        "use the output of `virsh capabilities` from before nova-compute powered CPUs down; the"
+        " CPU set is right",
+    )
 
 
 def cpu_providers(host: Host, options: InventoryOptions) -> tuple[CpuProvider, ...]:

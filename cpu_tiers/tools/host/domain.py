@@ -50,7 +50,8 @@ class DomainShow(NovaConfCommand, ShowCommand):
         conf = self.nova_conf()
         server, topology = read_server(parsed_args), read_topology(parsed_args)
         options = inventory_options(conf)
-        check_cpu_sets(Host(name="this host", topology=topology), options)
+        host_of_guest = Host(name="this host", topology=topology)
+        check_cpu_sets(host_of_guest, options, needs_nodes=True)
         host = ComputeHost.of(
             topology,
             vcpu_pin_set=options.vcpu_pin_set,

@@ -1,5 +1,8 @@
 """VCPU and PCPU of a host, on the root provider or on each NUMA node."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from cpu_tiers.errors import InvalidInput
@@ -97,3 +100,40 @@ def test_every_fault_of_the_cpu_sets() -> None:
         list(report(HOST, sets))
     given = [fault.given for fault in caught.value.faults]
     assert given == ["host cn has no CPU 8", "host cn has no CPU 9", "CPU 0 is in both"]
+
+
+POWERED_DOWN = options(
+    cpu_shared_set=cpus("0-3"), cpu_dedicated_set=cpus("4-11"), cpu_power_management=True
+)
+"""Of a host with the CPUs 0 to 11, of which libvirt lists 0 to 7 while no server uses 8 to 11."""
+
+
+def test_the_root_provider_counts_cpus_that_are_powered_down() -> None:
+    sets = replace(POWERED_DOWN, enable_numa_reporting_to_placement=None)
+    (root,) = report(HOST, sets)
+    totals = {name: inventory.total for name, inventory in root.inventories.items()}
+    assert totals == {"VCPU": 4, "PCPU": 8}  # 0-3; 4-11
+
+
+@pytest.mark.parametrize(
+    ("changes", "given"),
+    [
+        pytest.param(
+            {"enable_numa_reporting_to_placement": True},
+            "CPU 8-11 of host cn is powered down",
+            id="the answer needs the node of each CPU",
+        ),
+        pytest.param({"cpu_power_management": False}, "host cn has no CPU 8-11", id="not set"),
+        pytest.param(
+            {"cpu_shared_set": cpus("0-3,9"), "cpu_dedicated_set": cpus("4-7")},
+            "host cn has no CPU 9",
+            id="Nova powers down no shared CPU",
+        ),
+    ],
+)
+def test_cpus_that_libvirt_does_not_list(changes: dict[str, Any], given: str) -> None:
+    sets = replace(POWERED_DOWN, enable_numa_reporting_to_placement=None)
+    with pytest.raises(InvalidInput) as caught:
+        list(report(HOST, replace(sets, **changes)))
+    (fault,) = caught.value.faults
+    assert fault.given.startswith(given)
