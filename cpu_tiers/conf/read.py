@@ -31,10 +31,18 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
             cfg.IntOpt("reserved_host_memory_mb", default=512, min=0),
             cfg.IntOpt("reserved_host_disk_mb", default=0, min=0),
             cfg.MultiOpt("reserved_huge_pages", item_type=types.Dict()),
+            cfg.StrOpt("state_path", default="/var/lib/nova"),
             cfg.StrOpt("instances_path", default="/var/lib/nova/instances"),
         ],
     ),
-    ("compute", [cfg.StrOpt("cpu_shared_set"), cfg.StrOpt("cpu_dedicated_set")]),
+    (
+        "compute",
+        [
+            cfg.StrOpt("cpu_shared_set"),
+            cfg.StrOpt("cpu_dedicated_set"),
+            cfg.StrOpt("provider_config_location", default="/etc/nova/provider_config/"),
+        ],
+    ),
     (
         "filter_scheduler",
         [

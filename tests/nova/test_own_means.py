@@ -1,5 +1,6 @@
 """Tiers by Nova's own means: Nova's driver, our provider.yaml, and the pair of extra specs."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -7,14 +8,17 @@ from typing import Any
 
 import fixtures
 import pytest
+from nova import exception
 from nova.compute import provider_config
 from nova.tests.fixtures import libvirt as fakelibvirt
 
+from cpu_tiers.errors import Fault
 from cpu_tiers.inventory import AllocationRatio, Host, InventoryOptions, build_tree
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.tiers.pair import pair_of
+from cpu_tiers.tools.frame.provider_files import RootNames, read_provider_files, traps
+from cpu_tiers.tools.tiers.pair import CLAIM, pair_of
 from cpu_tiers.tools.writers.inventory import provider_yaml
 from tests.nova.cloud import MULTIPLIER, STOCK
 from tests.nova.computes import Computes
@@ -71,14 +75,92 @@ def test_novas_loader_accepts_the_file(
     assert read == totals
 
 
-def report_by_file(cloud: Computes) -> None:
-    """Have nova-compute read the file of a host with 8 shared CPUs and the ratio 2.0."""
+def report_by_file(cloud: Computes) -> Path:
+    """Have nova-compute read the file of a host with 8 shared CPUs and the ratio 2.0.
+
+    :returns: the folder of the file.
+    """
     options = InventoryOptions(
         cpu_shared_set=CpuSet(range(8)), cpu_allocation_ratio=AllocationRatio(value=2.0)
     )
     folder = Path(cloud.useFixture(fixtures.TempDir()).path)
     (folder / "cpu-tiers.yaml").write_text(shares_file(options))
     cloud.flags(group="compute", provider_config_location=str(folder))
+    return folder
+
+
+SITE = """meta: {schema_version: '1.0'}
+providers:
+  - identification: {%s}
+    inventories:
+      additional:
+        - CUSTOM_LICENSE: {total: 5}
+%s"""
+
+
+class TestFilesOfASite(Computes):
+    """Hosts with a provider.yaml of the site, or without a file; each is mended by the remedy."""
+
+    kind = replace(STOCK, weighers=("nova.scheduler.weights.all_weighers",), hardware=hardware)
+    scheduler_options = {"query_placement_for_vcpu_shares": False}  # noqa: RUF012  # as the base
+    microversion = "latest"
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.flags(group="compute", cpu_shared_set="0-7")
+        self.flags(cpu_allocation_ratio=2.0)
+        self.folder = report_by_file(self)
+
+    def fault(self) -> Fault:
+        """Return the only trap of the host."""
+        (fault,) = traps(read_provider_files(str(self.folder)), RootNames(name="one"))
+        return fault
+
+    def merge(self, identification: str) -> None:
+        """Do as the remedy says."""
+        (line,) = re.findall("the line (- CUSTOM_VCPU_SHARES: {.*?})", self.fault().allowed)
+        text = SITE % (identification, f"        {line}\n")
+        (self.folder / "provider.yaml").write_text(text)
+        (self.folder / "cpu-tiers.yaml").unlink()
+        assert not list(traps(read_provider_files(str(self.folder)), RootNames(name="one")))
+
+    def totals(self) -> tuple[Any, Any]:
+        inventories = self.tree.inventories("one")["one"]
+        return tuple(
+            inventories.get(name, {}).get("total")
+            for name in ("CUSTOM_LICENSE", "CUSTOM_VCPU_SHARES")
+        )
+
+    def test_the_same_identification(self) -> None:
+        (self.folder / "provider.yaml").write_text(SITE % ("uuid: $COMPUTE_NODE", ""))
+        with pytest.raises(exception.ProviderConfigException, match="has multiple definitions"):
+            self.start_compute("one", host_info=hardware())
+        assert "nova-compute does not start" in self.fault().given
+        self.merge("uuid: $COMPUTE_NODE")
+        self.start_compute("one", host_info=hardware())
+        assert self.totals() == (5, 800)  # 8 x 100
+
+    def test_the_name_of_the_host(self) -> None:
+        (self.folder / "provider.yaml").write_text(SITE % ("name: one", ""))
+        self.start_compute("one", host_info=hardware())
+        assert self.totals() == (5, None)
+        assert "ignores the shares of uuid: $COMPUTE_NODE" in self.fault().given
+        self.merge("name: one")
+        self.restart("one")
+        assert self.totals() == (5, 800)
+
+    def test_a_lost_file(self) -> None:
+        self.start_compute("one", host_info=hardware())
+        gold = self.flavor("gold", {"quota:cpu_shares": "200", CLAIM: "200"}, vcpus=2)
+        server = self.boot_on("one", gold)
+        text = (self.folder / "cpu-tiers.yaml").read_text()
+        (self.folder / "cpu-tiers.yaml").unlink()
+        said = self.restart_refused("one", exception.PlacementPciException)
+        assert said.startswith("Failed to gather or report PCI resources to Placement: ")
+        assert "CUSTOM_VCPU_SHARES" in said
+        (self.folder / "cpu-tiers.yaml").write_text(text)
+        self.restart("one")
+        assert self.allocated(server) == {"one": 200}
 
 
 class TestWayDown(Computes):

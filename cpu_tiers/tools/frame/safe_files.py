@@ -21,7 +21,9 @@ _MOST_LINKS = 40
 """So many links are followed on the way to a file, as by the kernel."""
 
 
-def write_output(path: str, content: bytes, *, private: bool = False) -> None:
+def write_output(
+    path: str, content: bytes, *, private: bool = False, mode: int | None = None
+) -> None:
     """Write a file as a whole, or leave the file as it was, for example on a full disk.
 
     The content is written to a new file in the same folder, and the new file then replaces the old
@@ -29,13 +31,14 @@ def write_output(path: str, content: bytes, *, private: bool = False) -> None:
     root or of the user, for example ``/dev/stdout``, is written directly.
 
     :param private: only the user may read and write the file, whatever the old file allowed.
+    :param mode: the permissions of the file; ``None`` for those of the old file.
     :raises InvalidInput: the file cannot be written, or another user made a link on the way.
     """
     parent = Path(path).absolute().parent
     try:
         folder = _opened(parent, _check_link)
         try:
-            _write(folder, Path(path).name, content, private=private)
+            _write(folder, Path(path).name, content, 0o600 if private else mode)
         finally:
             os.close(folder)
     except (OSError, ValueError) as error:
@@ -118,7 +121,7 @@ def _is_ours(status: os.stat_result) -> bool:
     return status.st_uid in {0, os.geteuid()}
 
 
-def _write(folder: int, name: str, content: bytes, *, private: bool) -> None:
+def _write(folder: int, name: str, content: bytes, mode: int | None) -> None:
     try:
         old = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -128,13 +131,15 @@ def _write(folder: int, name: str, content: bytes, *, private: bool) -> None:
             file.write(content)
         return
     new = f".cpu-tiers-{secrets.token_hex(8)}"
-    flags, mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666
-    with _open(folder, new, flags, mode) as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with _open(folder, new, flags, 0o666 if mode is None else 0o600) as file:
         try:
             file.write(content)
             file.flush()
-            if old and stat.S_ISREG(old.st_mode) and _is_ours(old) and not private:
-                os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
+            if mode is None and old and stat.S_ISREG(old.st_mode) and _is_ours(old):
+                mode = stat.S_IMODE(old.st_mode)
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())  # some file systems notice a full disk only here
             os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:  # also after Ctrl-C

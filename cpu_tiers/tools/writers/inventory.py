@@ -29,11 +29,14 @@ from cpu_tiers.tools.frame.host_arguments import (
     is_remote,
     read_topology,
 )
-from cpu_tiers.tools.frame.nova_conf_command import WRITES, NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import FOUND, WRITES, NovaConfCommand
+from cpu_tiers.tools.frame.provider_files import MARK
+from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.inventories import excesses_of
 from cpu_tiers.tools.placement.sync import sync
+from cpu_tiers.tools.writers.provider_place import check_place
 
 LOG = logging.getLogger(__name__)
 
@@ -41,7 +44,8 @@ PROVIDER_YAML = "provider-yaml"
 
 _HEAD = """\
 # The CPU shares of {host}, from nova.conf and the CPUs of the host.
-# Made by "cpu-tiers inventory show -f provider-yaml"; changes by hand are lost.
+# {mark}; changes by hand are lost.
+# While servers hold shares, nova-compute does not start without this file.
 # nova-compute reads the file only when it starts. The folder of the file is
 # [compute] provider_config_location, by default /etc/nova/provider_config/.
 meta:
@@ -104,24 +108,52 @@ class _InventoryCommand(NovaConfCommand, ListCommand):
 
 
 class InventoryShow(_InventoryCommand):
-    """Show the provider tree of a host; nothing is written."""
+    """Show the provider tree of a host.
+
+    Nothing is written but, with `-f provider-yaml`, the file of `--file`. The exit status is 3 if
+    another file of Nova has the shares already, so that no file is needed.
+    """
 
     formatter_namespace = "cpu_tiers.formatter.inventory"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--file",
+            metavar="FILE",
+            help="with -f provider-yaml: write this file, as a whole or not at all, instead of "
+            "standard output",
+        )
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         conf = self.nova_conf()
         columns = ("name", "parent", "inventories", "traits")
         if parsed_args.formatter == PROVIDER_YAML:
-            host = Host(name=_hostname(parsed_args.hostname), topology=read_topology(parsed_args))
-            options = inventory_options(conf)
-            warn_of_options(options)
-            # nova.conf of a host with Nova's own driver has no report_vcpu_shares.
-            options = replace(options, report_vcpu_shares=True)
-            text = provider_yaml(build_tree(host, options), options)
+            text = self._provider_yaml(parsed_args, conf)
             parsed_args.print_text = lambda console: console.file.write(text)
             return columns, []
+        if parsed_args.file:
+            self._parser.error("--file needs -f provider-yaml")
         tree = self.tree(parsed_args, conf)
         return columns, [provider_row(provider) for provider in tree.providers]
+
+    def _provider_yaml(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> str:
+        """Return the text to print: none if the file was written, or if no file is needed."""
+        host = Host(name=_hostname(parsed_args.hostname), topology=read_topology(parsed_args))
+        options = inventory_options(conf)
+        warn_of_options(options)
+        # nova.conf of a host with Nova's own driver has no report_vcpu_shares.
+        options = replace(options, report_vcpu_shares=True)
+        tree = build_tree(host, options)
+        text = provider_yaml(tree, options)
+        if file := check_place(conf, tree, parsed_args.file):
+            self.status = FOUND
+            LOG.info("%s has the shares of %s already: no file is needed.", file, host.name)
+            return ""
+        if not parsed_args.file:
+            return text
+        write_output(parsed_args.file, text.encode(), mode=0o644)
+        return ""
 
 
 class InventorySync(_InventoryCommand):
@@ -235,7 +267,7 @@ def provider_yaml(tree: ProviderTree, options: InventoryOptions) -> str:
             "no shared CPUs, so no shares",
             "set [compute] cpu_shared_set in the nova.conf of the host",
         )
-    return _HEAD.format(host=root) + "".join(parts)
+    return _HEAD.format(host=root, mark=MARK) + "".join(parts)
 
 
 def warn_of_options(options: InventoryOptions) -> None:

@@ -3,7 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -54,10 +55,16 @@ def keep(tmp_path: Path, file: Path, new: Path, capabilities: str) -> Keep:
         "SECONDS_SINCE_START": str(START),
     }
 
-    def keep(status: int, *arguments: str, pid: str = "7") -> subprocess.CompletedProcess[str]:
-        variables = {**environment, "NOVA_COMPUTE_PID": pid}
+    def keep(
+        status: int, *arguments: str, pid: str = "7", user: int | None = None
+    ) -> subprocess.CompletedProcess[str]:
         result = subprocess.run(
-            [PROGRAM, *arguments], env=variables, capture_output=True, text=True, check=False
+            ["sh", PROGRAM, *arguments],
+            env={**environment, "NOVA_COMPUTE_PID": pid},
+            capture_output=True,
+            text=True,
+            check=False,
+            user=user,
         )
         assert result.returncode == status, result.stderr
         return result
@@ -105,6 +112,85 @@ def test_a_folder_that_further_users_may_write_is_refused(
     file.parent.chmod(mode)
     assert "no other user may write there" in keep(1).stderr
     assert list(file.parent.iterdir()) == []
+
+
+def test_a_second_file_of_cpu_tiers_is_refused(keep: Keep, file: Path, new: Path) -> None:
+    made = '# The CPU shares.\n# Made by "cpu-tiers inventory show -f provider-yaml"\n'
+    (file.parent / "cpu-tiers.yaml").write_text(made)
+    assert "cpu-tiers.yaml: was made by cpu-tiers, too" in keep(1).stderr
+    (file.parent / "cpu-tiers.yaml").unlink()
+    file.write_text("of the site")
+    new.write_text(made)
+    assert "was not made by cpu-tiers" in keep(1).stderr
+    assert file.read_text() == "of the site"
+
+
+def test_a_host_whose_shares_are_in_a_file_of_the_site(
+    keep: Keep, file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "bin" / "cpu-tiers").write_text("#!/bin/sh\nexit 3\n")
+    assert keep(0).stdout == ""
+    assert list(file.parent.iterdir()) == []
+
+
+def test_a_missing_folder_is_made_and_a_link_is_refused(keep: Keep, file: Path) -> None:
+    file.parent.rmdir()
+    file.parent.symlink_to(file.parent.parent / "bin", target_is_directory=True)
+    assert f"{file.parent}: is a link" in keep(1).stderr
+    file.parent.unlink()
+    keep(3)
+    assert file.parent.stat().st_mode & 0o777 == 0o755
+
+
+NOBODY = 65534
+SWAPS = """\
+while :; do
+    mv provider_config kept; ln -s "$0" provider_config
+    rm provider_config; mv kept provider_config
+done 2>/dev/null
+"""
+"""What the owner of the parent does meanwhile: put a link in the place of the folder."""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make folders of another user")
+class TestOwnerOfAParent:
+    """The folder belongs to root, and its parent to nobody, as /etc/nova may belong to nova."""
+
+    @pytest.fixture
+    def tmp_path(self) -> Iterator[Path]:
+        """A folder of nobody, to which all users have the way."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            folder.chmod(0o755)
+            os.chown(folder, NOBODY, NOBODY)
+            yield folder
+
+    @pytest.fixture
+    def parent(self, tmp_path: Path) -> Path:
+        return tmp_path
+
+    def test_the_program_of_root_is_refused(self, keep: Keep, file: Path, parent: Path) -> None:
+        secrets = parent / "bin" / "secrets"  # below a folder of root
+        secrets.mkdir(mode=0o700)
+        owner = subprocess.Popen(["sh", "-c", SWAPS, secrets], user=NOBODY, cwd=parent)
+        try:
+            for _ in range(20):
+                assert f"{parent}: belongs to the user nobody" in keep(1).stderr
+        finally:
+            owner.kill()
+            owner.wait()
+        assert list(secrets.iterdir()) == []
+        assert secrets.stat().st_mode & 0o777 == 0o700
+        assert not file.exists()
+
+    def test_each_remedy_of_the_refusal_works(self, keep: Keep, file: Path, parent: Path) -> None:
+        os.chown(file.parent, NOBODY, NOBODY)
+        keep(3, user=NOBODY)  # User= of the unit
+        assert file.stat().st_uid == NOBODY
+        for folder in (parent, file.parent):
+            assert f"(chown root {folder})" in keep(1).stderr
+            os.chown(folder, 0, 0)
+        keep(3)
 
 
 def test_a_failure_leaves_the_old_file(keep: Keep, file: Path, new: Path) -> None:

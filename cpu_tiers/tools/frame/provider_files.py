@@ -1,0 +1,295 @@
+"""The provider configuration files of Nova on this machine (provider.yaml), and their traps.
+
+nova-compute reads the files when it starts. Two files with the same identification stop the start,
+and an entry with the name or the uuid of the host hides the entry of ``$COMPUTE_NODE`` without a
+log line. Source: Nova, ``nova.compute.provider_config`` and
+``ResourceTracker._merge_provider_configs``.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]  # its stubs are not installed
+
+from cpu_tiers.errors import Fault
+from cpu_tiers.model.names import CUSTOM_SHARES
+
+COMPUTE_NODE = "$COMPUTE_NODE"
+"""The uuid by which a file names the root provider of each nova-compute that reads the file."""
+
+MARK = 'Made by "cpu-tiers inventory show -f provider-yaml"'
+"""A text in the first lines of each file that cpu-tiers has made."""
+
+_MOST_BYTES = 2**20
+
+Inventory = Mapping[str, Any]
+"""The fields of an inventory, by their names in Placement."""
+
+_DEFAULTS = {"reserved": 0, "min_unit": 1, "step_size": 1, "allocation_ratio": 1.0}
+"""What Placement takes for fields that a file does not have, without ``max_unit``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderEntry:
+    """An entry of a file: a provider, and the shares that the file gives the provider.
+
+    :param key: the uuid or the name of the provider.
+    :param shares: the inventory of CUSTOM_VCPU_SHARES; ``None`` without shares.
+    """
+
+    file: str
+    key: str
+    is_uuid: bool
+    shares: Inventory | None = None
+
+    @property
+    def identification(self) -> str:
+        """Return the identification as the file has it."""
+        return f"{'uuid' if self.is_uuid else 'name'}: {self.key}"
+
+    def has_shares(self, expected: Inventory) -> bool:
+        """Tell whether the file gives the provider these shares, and no others."""
+        return self.shares is not None and {
+            **_DEFAULTS,
+            **self.shares,
+        } == {**_DEFAULTS, **expected}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderFiles:
+    """The files of a folder.
+
+    :param made: the paths of the files that cpu-tiers has made.
+    :param unreadable: a fault for each file with which nova-compute does not start.
+    """
+
+    folder: str
+    entries: tuple[ProviderEntry, ...] = ()
+    made: frozenset[str] = frozenset()
+    unreadable: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootNames:
+    """The names by which a file may name the root provider of this host.
+
+    :param uuid: ``None`` if this machine has no file of Nova with the uuid.
+    """
+
+    name: str
+    uuid: str | None = None
+
+    def is_named_by(self, entry: ProviderEntry) -> bool:
+        """Tell whether an entry names this host by its name or uuid, and not by $COMPUTE_NODE."""
+        return entry.key == (self.uuid if entry.is_uuid else self.name)
+
+
+def effective_entry(files: ProviderFiles, root: RootNames) -> ProviderEntry | None:
+    """Return the entry that nova-compute applies to the root provider of a host."""
+    by_default = [entry for entry in files.entries if entry.key == COMPUTE_NODE]
+    named = [entry for entry in files.entries if root.is_named_by(entry)]
+    return next(iter([*named, *by_default]), None)
+
+
+def traps(files: ProviderFiles, root: RootNames) -> Iterator[Fault]:
+    """Yield what happens at the next start of nova-compute, and is not meant.
+
+    The start fails, or the host loses the shares of a file.
+    """
+    yield from files.unreadable
+    seen: dict[str, ProviderEntry] = {}
+    for entry in files.entries:
+        if other := seen.get(entry.key):
+            yield Fault(
+                f"{other.file} and {entry.file}",
+                f"both have the provider {entry.identification}: nova-compute does not start"
+                ' ("has multiple definitions")',
+                _joined(files, other, entry),
+            )
+        seen.setdefault(entry.key, entry)
+    named = [entry for entry in files.entries if root.is_named_by(entry)]
+    if len({entry.key for entry in named}) > 1:
+        yield Fault(
+            " and ".join(entry.file for entry in named),
+            f"host {root.name} has an entry by its name and another by its uuid: nova-compute"
+            " reports nothing",
+            "write everything into a single entry",
+        )
+    default = seen.get(COMPUTE_NODE)
+    if default and default.shares is not None and named and named[0].shares is None:
+        yield Fault(
+            f"{default.file} and {named[0].file}",
+            f"nova-compute uses the entry {named[0].identification}, and ignores the shares of"
+            f" uuid: {COMPUTE_NODE} without a log line",
+            _joined(files, named[0], default),
+        )
+
+
+def _joined(files: ProviderFiles, other: ProviderEntry, entry: ProviderEntry) -> str:
+    """Return the remedy for two entries of which only one may be."""
+    ours, theirs = (entry, other) if entry.file in files.made else (other, entry)
+    if ours.file in files.made and theirs.file in files.made:
+        return f"remove {theirs.file}"
+    if ours.shares is None:
+        return f"write everything into a single entry of {ours.file}"
+    return f"{merge_remedy(theirs, ours.shares)} Then remove {ours.file}."
+
+
+def merge_remedy(entry: ProviderEntry, shares: Inventory) -> str:
+    """Return how to write shares into an entry of another's file."""
+    verb = "add to" if entry.shares is None else "replace in"
+    return (
+        f"{verb} inventories: additional: of this entry of {entry.file} the line"
+        f" - {CUSTOM_SHARES}: {_flow(shares)}"
+    ) + "."
+
+
+def _flow(shares: Inventory) -> str:
+    """Return an inventory as YAML in a single line."""
+    return "{" + ", ".join(f"{name}: {value!r}" for name, value in shares.items()) + "}"
+
+
+def place_faults(
+    files: ProviderFiles, root: RootNames, generated: ProviderEntry
+) -> Iterator[Fault]:
+    """Yield why an entry that cpu-tiers has made has no place beside other files.
+
+    Nothing is yielded for an entry with an equal inventory: see :func:`is_elsewhere`.
+    """
+    shares = generated.shares or {}
+    entry = _hides(files, root, generated)
+    if entry is None or entry.has_shares(shares):
+        return
+    effect = (
+        'nova-compute would not start ("has multiple definitions")'
+        if entry.key == generated.key
+        else "nova-compute would ignore the shares without a log line"
+    )
+    has = f" with {entry.shares.get('total')} shares" if entry.shares is not None else ""
+    yield Fault(
+        entry.file,
+        f"has an entry {entry.identification}{has}; beside a file with {generated.identification}"
+        f" {effect}",
+        f"write no second file: {merge_remedy(entry, shares)}"
+        + (
+            f" Remove {entry.file} instead if you have no use for it." * (entry.file in files.made)
+        ),
+    )
+
+
+def is_elsewhere(files: ProviderFiles, root: RootNames, generated: ProviderEntry) -> str | None:
+    """Return the file that has the shares of an entry already; ``None`` if no file has them."""
+    entry = _hides(files, root, generated)
+    return entry.file if entry and entry.has_shares(generated.shares or {}) else None
+
+
+def _hides(
+    files: ProviderFiles, root: RootNames, generated: ProviderEntry
+) -> ProviderEntry | None:
+    """Return the entry that stops or hides an entry that cpu-tiers has made."""
+    if generated.key == COMPUTE_NODE:
+        return effective_entry(files, root)
+    return next((entry for entry in files.entries if entry.key == generated.key), None)
+
+
+def read_provider_files(folder: str, *, without: Iterable[str] = ()) -> ProviderFiles:
+    """Return the files of a folder as nova-compute would read them.
+
+    A folder that does not exist has no files.
+
+    :param without: paths of files that are going to be replaced.
+    """
+    entries: list[ProviderEntry] = []
+    made, unreadable = set[str](), list[Fault]()
+    left_out = {os.path.realpath(path) for path in without}
+    for path in sorted(Path(folder).glob("*.yaml")):
+        if os.path.realpath(path) in left_out:
+            continue
+        try:
+            text = read_text(path)
+            entries += _entries(str(path), yaml.safe_load(text))
+        except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+            unreadable.append(_unreadable(path, error))
+        else:
+            made |= {str(path)} if is_made(text) else set()
+    return ProviderFiles(
+        folder=folder,
+        entries=tuple(entries),
+        made=frozenset(made),
+        unreadable=tuple(unreadable),
+    )
+
+
+def is_made(text: str) -> bool:
+    """Tell whether cpu-tiers has made the text of a file."""
+    return MARK in text[:1000]
+
+
+def _unreadable(path: Path, error: Exception) -> Fault:
+    # The text of the file may be a secret: what is readable for root is not for everybody.
+    mark = getattr(error, "problem_mark", None)
+    reason = f"no YAML in line {mark.line + 1}" if mark else getattr(error, "strerror", None)
+    return Fault(
+        str(path),
+        f"nova-compute does not start with this file ({reason or error})",
+        "correct the file, or remove it",
+    )
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a regular file of at most 1 MiB.
+
+    :raises OSError: the file cannot be read.
+    :raises ValueError: the file is not such a file, or no text.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
+            raise ValueError(f"no regular file of at most {_MOST_BYTES} bytes")
+        try:
+            return file.read(_MOST_BYTES).decode()
+        except UnicodeDecodeError as error:
+            raise ValueError("no text in UTF-8") from error
+
+
+def _entries(path: str, document: Any) -> Iterator[ProviderEntry]:
+    """Yield the entries of a document.
+
+    :raises ValueError: Nova refuses the document.
+    """
+    if not isinstance(document, Mapping):
+        raise ValueError("it is empty, or no mapping with meta and providers")
+    version = _mapping(document.get("meta"), "meta").get("schema_version")
+    if not isinstance(version, str) or not version.startswith("1."):
+        raise ValueError("meta: schema_version is not '1.0'")
+    providers = document.get("providers", [])
+    if not isinstance(providers, list):
+        raise ValueError("providers is no list")
+    for provider in providers:
+        identification = _mapping(_mapping(provider, "a provider").get("identification"), "its")
+        if len(identification) != 1 or not identification.keys() <= {"uuid", "name"}:
+            raise ValueError("identification needs either uuid or name")
+        ((by, key),) = identification.items()
+        yield ProviderEntry(
+            file=path, key=str(key), is_uuid=by == "uuid", shares=_shares(provider)
+        )
+
+
+def _shares(provider: Mapping[str, Any]) -> Inventory | None:
+    additional = _mapping(provider.get("inventories", {}), "inventories").get("additional", [])
+    shares: Inventory | None = None
+    for item in additional if isinstance(additional, list) else ():
+        fields = _mapping(item, "an inventory").get(CUSTOM_SHARES)
+        shares = shares if fields is None else _mapping(fields, CUSTOM_SHARES)
+    return shares
+
+
+def _mapping(value: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name} is no mapping")
+    return value

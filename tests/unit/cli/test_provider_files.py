@@ -1,0 +1,115 @@
+"""What nova-compute makes of its provider configuration files at its next start.
+
+The rules are those of Nova 34: ``provider_config.get_provider_configs`` and
+``ResourceTracker._merge_provider_configs``.
+"""
+
+from typing import Any
+
+import pytest
+
+from cpu_tiers.errors import Fault
+from cpu_tiers.tools.frame.provider_files import (
+    COMPUTE_NODE,
+    ProviderEntry,
+    ProviderFiles,
+    RootNames,
+    effective_entry,
+    traps,
+)
+
+UUID = "6b3ae1d2-9c40-4f5e-8a17-0d2c5b7e9f31"
+ROOT = RootNames(name="one", uuid=UUID)
+SHARES = {"total": 800, "allocation_ratio": 2.0}
+
+
+def entry(file: str, key: str, shares: dict[str, Any] | None = None) -> ProviderEntry:
+    is_uuid = key in (COMPUTE_NODE, UUID)
+    return ProviderEntry(file=file, key=key, is_uuid=is_uuid, shares=shares)
+
+
+def files(*entries: ProviderEntry) -> ProviderFiles:
+    return ProviderFiles(folder="/f", entries=entries, made=frozenset({"ours", "copy"}))
+
+
+OURS = entry("ours", COMPUTE_NODE, SHARES)
+LINE = "- CUSTOM_VCPU_SHARES: {total: 800, allocation_ratio: 2.0}"
+
+
+@pytest.mark.parametrize(
+    ("entries", "given", "allowed"),
+    [
+        pytest.param(
+            [OURS, entry("site", COMPUTE_NODE)],
+            'both have the provider uuid: $COMPUTE_NODE: nova-compute does not start ("has',
+            f"add to inventories: additional: of this entry of site the line {LINE}. Then remove",
+            id="the same identification",
+        ),
+        pytest.param(
+            [OURS, entry("site", "one")],
+            "nova-compute uses the entry name: one, and ignores the shares of uuid: $COMPUTE_NODE",
+            f"of site the line {LINE}. Then remove ours.",
+            id="the name of the host hides the shares",
+        ),
+        pytest.param(
+            [OURS, entry("site", UUID)],
+            f"nova-compute uses the entry uuid: {UUID}, and ignores the shares",
+            f"of site the line {LINE}. Then remove ours.",
+            id="the uuid of the host hides the shares",
+        ),
+        pytest.param(
+            [OURS, entry("copy", COMPUTE_NODE, SHARES)],
+            "both have the provider uuid: $COMPUTE_NODE",
+            "remove ours",
+            id="the file of cpu-tiers twice",
+        ),
+        pytest.param(
+            [entry("site", "gpu"), entry("site", "gpu")],
+            "both have the provider name: gpu",
+            "write everything into a single entry of site",
+            id="another provider twice, without shares",
+        ),
+        pytest.param(
+            [entry("site", "one", SHARES), entry("site", UUID)],
+            "host one has an entry by its name and another by its uuid",
+            "write everything into a single entry",
+            id="the host by its name and by its uuid",
+        ),
+    ],
+)
+def test_traps(entries: list[ProviderEntry], given: str, allowed: str) -> None:
+    (fault,) = traps(files(*entries), ROOT)
+    assert fault.given.startswith(given)
+    assert allowed in fault.allowed
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        pytest.param([], id="no file"),
+        pytest.param([OURS], id="the file of cpu-tiers alone"),
+        pytest.param([OURS, entry("site", "two")], id="the name of another host"),
+        pytest.param([OURS, entry("site", "one_gpu")], id="a provider below the host"),
+        pytest.param([entry("site", COMPUTE_NODE), entry("site", "one", SHARES)], id="merged"),
+    ],
+)
+def test_no_trap(entries: list[ProviderEntry]) -> None:
+    assert not list(traps(files(*entries), ROOT))
+
+
+def test_a_file_that_nova_refuses_is_a_trap() -> None:
+    fault = Fault("bad.yaml", "nova-compute does not start with this file", "remove it")
+    assert [fault] == list(traps(ProviderFiles(folder="/f", unreadable=(fault,)), ROOT))
+
+
+@pytest.mark.parametrize(
+    ("entries", "file"),
+    [
+        pytest.param([OURS], "ours", id="$COMPUTE_NODE is every host"),
+        pytest.param([OURS, entry("site", "one")], "site", id="the name comes first"),
+        pytest.param([entry("site", "two")], None, id="another host"),
+    ],
+)
+def test_the_entry_of_a_host(entries: list[ProviderEntry], file: str | None) -> None:
+    effective = effective_entry(files(*entries), ROOT)
+    assert file == (effective.file if effective else None)
