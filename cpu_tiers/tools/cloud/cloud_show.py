@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg
+from rich.console import Console
 
 from cpu_tiers.errors import CpuTiersError, FaultList, InvalidInput
 from cpu_tiers.tools.cloud.capacity import tier_rooms
+from cpu_tiers.tools.cloud.cloud_projects import print_projects, project_rows, read_owners
 from cpu_tiers.tools.cloud.cloud_text import excess_names, print_cloud, rows_of
 from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_aggregates, read_server_names
 from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
@@ -30,6 +32,7 @@ from cpu_tiers.tools.frame.server_request import tell_unknown_states
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.page.cloud_data import AuditedHost, AuditFinding, GuestFigures
 from cpu_tiers.tools.placement.cloud_reader import read_sold_cloud
+from cpu_tiers.tools.simulation.project_sales import project_sales
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.sold import SoldCloud, TierRoom, sold_cloud
 from cpu_tiers.tools.tiers.tier import Tier
@@ -106,6 +109,7 @@ def _guests(families: Iterable[Any]) -> Iterable[GuestFigures]:
 
 ZONE = "zone"
 AGGREGATE = "aggregate"
+PROJECT = "project"
 
 _OTHERS = {ZONE: "default zone", AGGREGATE: "no aggregate"}
 
@@ -206,9 +210,10 @@ class CloudShow(NovaConfCommand, ListCommand):
         add_tier_argument(parser)
         parser.add_argument(
             "--group-by",
-            choices=(ZONE, AGGREGATE),
-            help="also show what is left of each availability zone or host aggregate, for which"
-            " Nova's API is asked; a snapshot has only the uuids of aggregates",
+            choices=(ZONE, AGGREGATE, PROJECT),
+            help="also show what is left of each availability zone or host aggregate, or what is"
+            " sold to each project, for which Nova's API is asked; a snapshot has only the uuids"
+            " of aggregates; with project, other formats have a row for each project and tier",
         )
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
@@ -216,9 +221,11 @@ class CloudShow(NovaConfCommand, ListCommand):
         given = _read(parsed_args, partial(self.cloud_source, parsed_args, conf))
         tiers, _, source = given
         kind = parsed_args.group_by
-        named = _read_host_groups(source, kind) if kind else {}  # it may be refused
+        is_of_hosts = kind in (ZONE, AGGREGATE)
+        named = _read_host_groups(source, kind) if is_of_hosts else {}  # it may be refused
+        owners = read_owners(source) if kind == PROJECT else None
         cloud = sold_cloud(source.snapshot or _read_cloud(source), tiers, source.service_states)
-        groups = _groups_of(cloud.hosts, named, kind) if kind else {}
+        groups = _groups_of(cloud.hosts, named, kind) if is_of_hosts else {}
         is_text = parsed_args.formatter == self.formatter_default
         rooms = self._rooms(conf, source, tiers) if is_text or parsed_args.html else []
         if parsed_args.html:
@@ -229,10 +236,20 @@ class CloudShow(NovaConfCommand, ListCommand):
             tell_unknown_states(source.service_states)
         if self.status and not is_text:
             LOG.warning("More is allocated than the capacity: %s", excess_names(cloud.excesses))
-        parsed_args.print_text = partial(
+        print_text = partial(
             print_cloud, cloud=cloud, rooms=rooms, groups=groups, show_all=parsed_args.all
         )
-        return rows_of(cloud, groups if kind else None)
+        parsed_args.print_text = print_text
+        if owners is None:
+            return rows_of(cloud, groups if is_of_hosts else None)
+        sales = project_sales(cloud, owners.projects)
+
+        def print_with_projects(console: Console) -> None:
+            print_text(console)
+            print_projects(console, sales, owners.names, show_all=parsed_args.all)
+
+        parsed_args.print_text = print_with_projects
+        return project_rows(sales, owners.names)
 
     def _rooms(
         self, conf: cfg.ConfigOpts, cloud: CloudSource, tiers: Sequence[Tier]

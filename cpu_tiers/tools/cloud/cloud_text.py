@@ -77,14 +77,16 @@ def print_cloud(
     """
     console.print(Text(wrapped(printable(first_line(cloud)))))
     if cloud.amounts:
-        _print(console, "What is left of each resource class", _classes(cloud))
+        print_table(console, "What is left of each resource class", _classes(cloud))
     if cloud.tiers:
-        _print(console, "What is sold to each tier", _tiers(cloud))
+        print_table(console, "What is sold to each tier", _tiers(cloud))
     if rooms:
-        _print(console, "How many more servers of each tier fit, of one tier alone", _more(rooms))
+        print_table(
+            console, "How many more servers of each tier fit, of one tier alone", _more(rooms)
+        )
     if cloud.excesses:
-        _print(console, "Over the capacity", _over(cloud, show_all=show_all))
-        _print_rest(console, len(cloud.excesses), show_all=show_all)
+        print_table(console, "Over the capacity", _over(cloud, show_all=show_all))
+        print_rest(console, len(cloud.excesses), show_all=show_all)
     if groups:
         of_groups = group_sums(cloud.amounts, groups)
 
@@ -117,18 +119,20 @@ def first_line(cloud: SoldCloud) -> str:
     return line
 
 
-def _print(console: Console, title: str, table: Table) -> None:
+def print_table(console: Console, title: str, table: Table) -> None:
+    """Print a table below an empty line and a title."""
     console.print()
     console.print(Text(title, "bold"))
     console.print(table)
 
 
-def _print_rest(console: Console, count: int, *, show_all: bool) -> None:
+def print_rest(console: Console, count: int, *, show_all: bool) -> None:
+    """Print how many lines a table leaves out."""
     if count > MOST_LINES and not show_all:
         console.print(f" and {count - MOST_LINES:,} more {HINT}")
 
 
-def _table(*columns: str) -> Table:
+def text_table(*columns: str) -> Table:
     """Return a table with texts in the first column and numbers in all others."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=True)
     first, *others = columns
@@ -139,7 +143,7 @@ def _table(*columns: str) -> Table:
 
 
 def _classes(cloud: SoldCloud) -> Table:
-    table = _table("class", "capacity", "used", "left", "used", "over")
+    table = text_table("class", "capacity", "used", "left", "used", "over")
     table.columns[4].no_wrap = True
     for name, of_class in class_sums(cloud.amounts).items():
         # What is allocated without a capacity is more than all of it.
@@ -159,7 +163,7 @@ def _classes(cloud: SoldCloud) -> Table:
 def _tiers(cloud: SoldCloud) -> Table:
     sums = class_sums(cloud.amounts)
     cpus = [name for name in _CPUS if name in sums]
-    table = _table("tier", "consumers", *cpus)
+    table = text_table("tier", "consumers", *cpus)
     for tier, count in sorted(Counter(cloud.tiers.values()).items()):
         sold = (sums[name].tiers.get(tier, NOTHING).used for name in cpus)
         table.add_row(Text(printable(tier)), f"{count:,}", *(f"{amount:,}" for amount in sold))
@@ -167,7 +171,7 @@ def _tiers(cloud: SoldCloud) -> Table:
 
 
 def _more(rooms: Sequence[TierRoom]) -> Table:
-    table = _table("tier", "smallest flavor", "more")
+    table = text_table("tier", "smallest flavor", "more")
     table.columns[1].justify = "left"
     for room in rooms:
         table.add_row(Text(printable(room.tier)), Text(printable(room.flavor)), room.text)
@@ -175,7 +179,7 @@ def _more(rooms: Sequence[TierRoom]) -> Table:
 
 
 def _over(cloud: SoldCloud, *, show_all: bool) -> Table:
-    table = _table("provider", "class", "capacity", "used")
+    table = text_table("provider", "class", "capacity", "used")
     table.columns[1].justify = "left"
     for a in cloud.excesses if show_all else cloud.excesses[:MOST_LINES]:
         names = (cloud.short_name(a.host, a.provider), a.resource_class)
@@ -209,12 +213,12 @@ def _print_left(
         shown.append(name)
     if hidden := len(names) - len(shown):
         title += f" (left out for lack of columns: {hidden})"
-    table = _table(kind, *shown)
+    table = text_table(kind, *shown)
     for key, text in labels.items():
         cells = (sums[key].get(name) for name in shown)
         table.add_row(Text(text), *("" if cell is None else _part(cell) for cell in cells))
-    _print(console, title, table)
-    _print_rest(console, len(sums), show_all=show_all)
+    print_table(console, title, table)
+    print_rest(console, len(sums), show_all=show_all)
 
 
 def _part(of_class: ClassSum) -> str:

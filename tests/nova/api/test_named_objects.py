@@ -13,6 +13,7 @@ import fixtures
 import requests
 from keystoneauth1.session import Session
 
+from cpu_tiers.tools.cloud.cloud_projects import read_projects
 from cpu_tiers.tools.compute_api import read_server_names
 from cpu_tiers.tools.frame import app
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
@@ -85,7 +86,9 @@ class TestNamedObjects(Cloud):
     def test_the_names_of_all_servers_page_by_page(self) -> None:
         self.flags(max_limit=2, group="api")
         names = {self.boot(self.gold, name=name)["id"]: name for name in ("a", "b", "b", "ß")}
-        assert read_server_names(services_of(self)) == names
+        services = services_of(self)
+        assert read_server_names(services) == names
+        assert read_projects(services) == dict.fromkeys(names, self.api.project_id)
 
     def test_servers_with_equal_names(self) -> None:
         uuids = [self.boot(self.gold, name="web")["id"] for _ in range(2)]
