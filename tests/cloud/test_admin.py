@@ -156,7 +156,7 @@ def test_a_limit_of_shares(guide: Guide) -> None:
     guide.follow("admin/quota", "--system all reader")
     guide.follow("admin/quota", "count_vcpu_shares")
     guide.follow("admin/quota", "systemctl restart")
-    refused = "...over limit of {} due to current usage {} and delta 100...403..."
+    refused = "...403: ...over limit of {} due to current usage {} and delta 100..."
     boot = f"OS_PROJECT_NAME={{}} {BOOT} gold2 --flavor gold"
     shell.output_of(f"{boot.format('other')} 2>&1 || true", refused.format(0, 0))
     shell.output_of(boot.format("acme"))
