@@ -109,6 +109,16 @@ def get(services: Services, kind: ObjectKind, path: str) -> Document:
     return body
 
 
+def endpoint_of(services: Services, kind: ObjectKind) -> str:
+    """Return the URL of the service of a kind."""
+    try:
+        return services.adapter(kind.service_type).get_endpoint() or ""
+    except (ClientException, OSError) as error:
+        raise ComputeApiUnavailable(
+            f"{kind.service} has no endpoint: {error}; check {services.settings.credentials}"
+        ) from error
+
+
 def _json(adapter: Adapter, path: str, microversion: str | None) -> Any:
     """Return the decoded JSON of an answer.
 

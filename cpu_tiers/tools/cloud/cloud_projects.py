@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from keystoneauth1.exceptions import ClientException
 from rich.console import Console
 from rich.text import Text
 
@@ -24,6 +23,7 @@ from cpu_tiers.tools.compute_api import (
     ComputeApiUnavailable,
     Document,
     ObjectKind,
+    endpoint_of,
     get,
     part,
 )
@@ -109,14 +109,14 @@ def _next_marker(answer: Document) -> str:
 def read_project_names(services: Services) -> dict[str, str]:
     """Return the names of all projects by their ids, with one request; none if it is refused."""
     try:
-        endpoint = services.adapter(_PROJECT.service_type).get_endpoint() or ""
-        path = "/projects" if endpoint.rstrip("/").endswith("/v3") else "/v3/projects"
+        has_version = endpoint_of(services, _PROJECT).rstrip("/").endswith("/v3")
+        path = "/projects" if has_version else "/v3/projects"
         answer = get(services, _PROJECT, path)
         return {
             part(each, "id", str, _PROJECT, path): part(each, "name", str, _PROJECT, path)
             for each in part(answer, "projects", list, _PROJECT, path)
         }
-    except (ComputeApiUnavailable, ClientException) as error:
+    except ComputeApiUnavailable as error:
         LOG.warning("Projects have no names in the answer: %s", error)
         return {}
 
