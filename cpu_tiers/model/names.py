@@ -1,8 +1,7 @@
-"""The names of resource classes, traits and devices in Placement (decision D1).
+"""The names of resource classes, traits and devices in Placement (decision D112).
 
-VCPU_SHARES is ``CUSTOM_VCPU_SHARES`` unless the installed os-resource-classes contains the name. A
-host keeps the other name until its reshape, so whatever is read from Placement is read under
-either name. The traits of the specs are ``CUSTOM_…`` in every request; a host also reports the
+The VCPU_SHARES of the specs are CUSTOM_VCPU_SHARES in Placement, whatever os-resource-classes
+contains. The traits of the specs are ``CUSTOM_…`` in every request; a host also reports the
 standard name of a trait once the installed os-traits contains it. Every other module takes the
 names of resource classes and traits from this module. os-traits is imported at its first use: its
 import takes longer than that of all translators.
@@ -10,8 +9,7 @@ import takes longer than that of all translators.
 
 import functools
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import os_resource_classes as orc
 
@@ -41,58 +39,21 @@ MAX_AMOUNT = 2**31 - 1
 _CUSTOM = r"CUSTOM_[A-Z0-9_]{1,248}"
 
 
-def resource_class(name: str) -> str:
-    """Return ``name`` if os-resource-classes contains it, else ``CUSTOM_name``."""
-    return name if name in orc.STANDARDS else f"CUSTOM_{name}"
+VCPU_SHARES = "CUSTOM_VCPU_SHARES"
 
-
-VCPU_SHARES: str = resource_class("VCPU_SHARES")
-
-CUSTOM_SHARES = "CUSTOM_VCPU_SHARES"
-"""The class in a provider.yaml and in the flavors for it: Nova accepts only custom names there."""
+_SHARES_OF_THE_SPECS = "VCPU_SHARES"
 
 NUMA_SERVER = "CUSTOM_NUMA_SERVER"
 """The anchor: each server with NUMA nodes claims 1 of the root provider of its host.
 Nova's moves look for the allocations of a server on the root provider."""
 
-OTHER_SHARES = "CUSTOM_VCPU_SHARES" if VCPU_SHARES == "VCPU_SHARES" else "VCPU_SHARES"
-"""The name of VCPU_SHARES by another os-resource-classes, which a host may still have."""
-
 
 def as_known(name: str) -> str:
-    """Return the name that cpu-tiers gives a resource class: VCPU_SHARES has two names.
+    """Return the name of a resource class in Placement: VCPU_SHARES of the specs is custom there.
 
     Other names are returned unchanged.
     """
-    return VCPU_SHARES if name == OTHER_SHARES else name
-
-
-# Between CUSTOM_… and VCPU_SHARES alone, and not in the midst of another name. "%2C" is a comma.
-_SHARES = r"(?:(?<=%2C)|(?<![A-Z0-9_]))(?:CUSTOM_)?VCPU_SHARES(?![A-Z0-9_])"
-
-
-def by_each_name(query: str) -> tuple[str, ...]:
-    """Return a query for allocation candidates under each name of VCPU_SHARES that hosts may have.
-
-    :returns: the query alone, if it requests no shares, or if the installed os-resource-classes
-        does not contain VCPU_SHARES. Then no host has this name yet.
-    """
-    if VCPU_SHARES != "VCPU_SHARES":
-        return (query,)
-    by_name = (re.sub(_SHARES, name, query) for name in (VCPU_SHARES, OTHER_SHARES))
-    return tuple(dict.fromkeys(by_name))
-
-
-def with_shares_named(document: Any, shares: str = VCPU_SHARES) -> Any:
-    """Return a JSON document in which VCPU_SHARES has this name, wherever a key is its name."""
-    if isinstance(document, Mapping):
-        return {
-            shares if key in (VCPU_SHARES, OTHER_SHARES) else key: with_shares_named(value, shares)
-            for key, value in document.items()
-        }
-    if isinstance(document, list):
-        return [with_shares_named(item, shares) for item in document]
-    return document
+    return VCPU_SHARES if name == _SHARES_OF_THE_SPECS else name
 
 
 @functools.cache

@@ -10,7 +10,6 @@ from nova import objects
 from cpu_tiers.extra_specs.cpu_policies import EMULATOR_SPEC_KEY
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.names import OTHER_SHARES, with_shares_named
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.nova import options
 
@@ -112,10 +111,6 @@ def add_group(request: Any, added: RequestGroup) -> objects.RequestGroup:
 
 
 def amounts_of(candidate: Mapping[str, Any]) -> Mapping[str, Mapping[str, int]]:
-    """Return the amounts of a candidate by provider uuid and resource class, with our names."""
-    # The weigher calls this function for every candidate of a request.
-    return {
-        uuid: with_shares_named(amounts) if OTHER_SHARES in amounts else amounts
-        for uuid, of in candidate["allocations"].items()
-        for amounts in [of["resources"]]
-    }
+    """Return the amounts of a candidate by provider uuid and resource class."""
+    allocations = candidate["allocations"]
+    return {uuid: of_provider["resources"] for uuid, of_provider in allocations.items()}

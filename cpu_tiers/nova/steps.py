@@ -39,7 +39,6 @@ candidates = _steps(
     "scheduler.numa.joined_answers",  # sends several queries, and joins their answers
     "custom_names",  # creates the names of each query
     "port_queries",  # puts the groups of ports into the form that Placement understands
-    "scheduler.share_names",  # sends each query under both names of VCPU_SHARES
 )
 sorted_hosts = _steps(
     "nova.scheduler.manager:SchedulerManager._get_sorted_hosts",

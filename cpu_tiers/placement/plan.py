@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
-from cpu_tiers.model.names import OTHER_SHARES, VCPU, VCPU_SHARES
+from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import is_part
 from cpu_tiers.placement import errors
 from cpu_tiers.placement.steps import (
@@ -25,12 +25,6 @@ from cpu_tiers.placement.steps import (
     SetTraits,
     State,
     Step,
-)
-
-_AS_HOSTS_HAVE_IT = (
-    f"{VCPU_SHARES}, or {OTHER_SHARES} if the host has this name,"
-    if VCPU_SHARES == "VCPU_SHARES"
-    else VCPU_SHARES
 )
 
 
@@ -193,6 +187,6 @@ def vanishing_shares(name: str, uuid: str, advice: str = "") -> errors.Reporting
         " Set [libvirt] report_vcpu_shares = true, and leave shared CPUs in [compute]"
         " cpu_shared_set. Or, when no server is left on the host, run"
         f" openstack resource provider inventory delete {uuid}"
-        f" --resource-class {_AS_HOSTS_HAVE_IT} and repeat the command{advice}",
+        f" --resource-class {VCPU_SHARES} and repeat the command{advice}",
         provider=name,
     )

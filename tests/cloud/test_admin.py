@@ -208,9 +208,6 @@ def test_a_plan_for_numa_nodes(guide: Guide) -> None:
     shell.output_of("systemctl start nova-compute")
     assert "compute1_NUMA0" in guide.follow("admin/compute", "--in-tree")
     guide.follow("admin/upgrade", "upgrade check")
-    guide.follow(
-        "admin/upgrade", "reshape rename"
-    )  # the hosts have the name of the library already
 
 
 def test_leaving(guide: Guide) -> None:

@@ -6,8 +6,7 @@ import pytest
 from nova import objects
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
-from cpu_tiers.nova.convert import amounts_of, extra_specs, to_flavor, to_image
+from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -98,16 +97,3 @@ def test_the_name_of_an_image() -> None:
 @pytest.mark.parametrize("absent", [None, "without properties"])
 def test_no_image(absent: str | None) -> None:
     assert to_image(None if absent is None else objects.ImageMeta(name=absent)) is None
-
-
-def test_the_amounts_of_a_candidate_have_one_name_for_shares() -> None:
-    allocations = {
-        "root": {"resources": {"DISK_GB": 20}},
-        "node": {"resources": {"VCPU": 2, OTHER_SHARES: 200}},
-        "new": {"resources": {VCPU_SHARES: 100}},
-    }
-    assert amounts_of({"allocations": allocations, "mappings": {}}) == {
-        "root": {"DISK_GB": 20},
-        "node": {"VCPU": 2, VCPU_SHARES: 200},
-        "new": {VCPU_SHARES: 100},
-    }

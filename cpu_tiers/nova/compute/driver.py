@@ -84,13 +84,12 @@ class LibvirtDriver(driver.LibvirtDriver):
             super().update_provider_tree(provider_tree, nodename, allocations=allocations)
             return
         host = HostReport(run=run, name=nodename, tree=provider_tree, allocations=allocations)
-        with host.with_our_name_of_shares():
-            self._update(host)
+        self._update(host)
         # Nova's function has kept a copy of the tree, for spawn() and others; now it is old.
         self.provider_tree = copy.deepcopy(provider_tree)
 
     def _update(self, host: HostReport) -> None:
-        """Edit the tree and the allocations of a host, in which VCPU_SHARES has our name."""
+        """Edit the tree and the allocations of a host."""
         decision = report_decision.decide(host)
         consumers = report_decision.read_consumers(host, decision)
         if consumers is None:

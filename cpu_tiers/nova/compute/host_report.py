@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -19,7 +19,7 @@ from nova import exception
 from nova.context import RequestContext
 
 from cpu_tiers.accounting.holdings import Holdings, ProviderId, ProviderName
-from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES, with_shares_named
+from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import is_part
 from cpu_tiers.nova.compute.start_refusal import MoveRefused, refusals_end_process
 from cpu_tiers.nova.consumers import ComputeNode
@@ -111,9 +111,7 @@ class HostReport:
         if self.allocations is not None:
             return self.allocations
         client = self.run.tracker.reportclient
-        return with_shares_named(  # type: ignore[no-any-return]  # as it was
-            client.get_allocations_for_provider_tree(self.run.context, self.name)
-        )
+        return client.get_allocations_for_provider_tree(self.run.context, self.name)
 
     def holdings(self, allocations: Allocations) -> Holdings[ProviderName]:
         """Return the holdings of the root and the NUMA nodes in allocations."""
@@ -141,41 +139,9 @@ class HostReport:
             own = [configs["$COMPUTE_NODE"]]
         for config in own:
             for inventories in config.get("inventories", {}).get("additional", ()):
-                if not {VCPU_SHARES, OTHER_SHARES}.isdisjoint(inventories):
+                if VCPU_SHARES in inventories:
                     return str(config["__source_file"])
         return None
-
-    @contextlib.contextmanager
-    def with_our_name_of_shares(self) -> Iterator[None]:
-        """Give tree and allocations our name of VCPU_SHARES, and in the end the name they had.
-
-        Placement refuses to remove a resource class that servers hold, and Nova reshapes only
-        where allocations move. So a host with the other name goes on to report the other name,
-        until ``reshape rename``. In between, everything in nova-compute sees our name. Providers
-        that are new in the end, such as NUMA nodes, get the name of the host, too.
-        """
-        if not any(OTHER_SHARES in data.inventory for data in self.providers):
-            yield
-            return
-        if self.is_starting and self.allocations is None:
-            LOG.info(
-                "%s keeps the name %s: cpu-tiers reshape rename gives it the name %s",
-                self.name,
-                OTHER_SHARES,
-                VCPU_SHARES,
-            )
-        self._name_shares(VCPU_SHARES)
-        try:
-            yield
-        finally:
-            self._name_shares(OTHER_SHARES)
-
-    def _name_shares(self, name: str) -> None:
-        for data in self.providers:
-            self.tree.update_inventory(data.uuid, with_shares_named(data.inventory, name))
-            for body in (self.allocations or {}).values():
-                if of_provider := body["allocations"].get(data.uuid):
-                    of_provider["resources"] = with_shares_named(of_provider["resources"], name)
 
     def as_if_running(self) -> Self:
         """Return the report as in a run after the start, in which nothing is reshaped."""

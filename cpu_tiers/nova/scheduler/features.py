@@ -7,7 +7,6 @@ weigher of cpu-tiers, which Nova creates when nova-scheduler starts.
 from oslo_config import cfg
 
 from cpu_tiers.conf import filter_scheduler, weigher
-from cpu_tiers.model import names
 from cpu_tiers.nova.features import CPU_POLICIES, Attribute, Feature, Service
 
 _NAMES = "cpu_tiers.nova.custom_names:SEAM"
@@ -78,14 +77,6 @@ SCHEDULER = Service(
             option="filter_scheduler.query_placement_for_vcpu_shares",
             wrappers=(_CLAIMS, _NAMES),
             attributes=(_SAME_SUBTREE,),
-        ),
-        Feature(
-            name="both names of vCPU shares",
-            option="filter_scheduler.query_placement_for_vcpu_shares",
-            condition=lambda _: names.VCPU_SHARES == "VCPU_SHARES",
-            switch="``[filter_scheduler] query_placement_for_vcpu_shares``, and"
-            " os-resource-classes contains VCPU_SHARES",
-            wrappers=("cpu_tiers.nova.scheduler.share_names:SEAM",),
         ),
         Feature(
             name="further translators",

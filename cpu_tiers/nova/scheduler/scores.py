@@ -19,7 +19,6 @@ from nova.scheduler import utils
 from nova.scheduler.filters.utils import aggregate_values_from_key
 
 from cpu_tiers.conf import filter_scheduler, weigher, weigher_types
-from cpu_tiers.model.names import with_shares_named
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.convert import amounts_of, extra_specs
 from cpu_tiers.nova.notes import host_of
@@ -170,7 +169,7 @@ class RequestScores:
             of_typical = {"groups": groups_of(request, avoided), "history": HISTORY}
         return make_forest(
             self._summaries,
-            with_shares_named(request.merged_resources()),
+            request.merged_resources(),
             request.all_required_traits | self._request_spec.root_required | nodes,
             scoring=weigher.configured_scoring(options),
             only_resources=weigher.class_weights(options),

@@ -12,7 +12,6 @@ from nova import objects
 from nova.scheduler import utils
 
 from cpu_tiers.conf import filter_scheduler
-from cpu_tiers.model.names import with_shares_named
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.nova.convert import amounts_of, to_group
 from cpu_tiers.nova.options import CONF
@@ -31,7 +30,6 @@ def groups_of(request: utils.ResourceRequest, avoided: frozenset[str]) -> tuple[
     groups = [to_group(group, suffix) for suffix, group in request._rg_by_id.items()]
     return tuple(
         group._replace(
-            resources=with_shares_named(group.resources),
             forbidden=group.forbidden.union(() if group.suffix else avoided),
         )
         for group in groups

@@ -18,12 +18,11 @@ from oslo_upgradecheck.upgradecheck import main as run_checks
 from cpu_tiers.conf import filter_scheduler, weight_classes
 from cpu_tiers.conf.weigher import idle_names
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
+from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.cloud.upgrade_checks import (
     check_capacity,
     check_host_traits,
     check_numa,
-    check_share_names,
     check_shares,
     check_step,
     check_weigher,
@@ -200,11 +199,6 @@ class Checks(UpgradeCommands):
         databases = self._once("databases", lambda: inspect(files, folders))
         return cast("tuple[Inspection, Sequence[Inspection]]", databases)
 
-    def _share_names(self) -> Iterable[str]:
-        hosts = self._hosts()
-        with connect(self._conf) as client:
-            return check_share_names(hosts, client.has_resource_class("VCPU_SHARES"))
-
     def _capacity(self) -> Iterable[str]:
         self._hosts()  # a Placement that does not answer is not asked again
         with ProgressLine("reading usages") as progress, connect(self._conf) as client:
@@ -220,11 +214,7 @@ class Checks(UpgradeCommands):
             return unloaded
         self._hosts()
         with connect(self._conf) as client:
-
-            def has_class(name: str) -> bool:
-                names = {name, OTHER_SHARES} if name == VCPU_SHARES else {name}
-                return any(map(client.has_resource_class, names))
-
+            has_class = client.has_resource_class
             idle = idle_names(options, has_class, client.traits_in_use().__contains__)
         return ["\n".join(idle)] if idle else []
 
@@ -237,7 +227,6 @@ class Checks(UpgradeCommands):
         ("Functions of Nova", _run(lambda _: check_functions())),
         ("NUMA reporting", _run(lambda self: check_numa(self._hosts()))),
         ("VCPU_SHARES reporting", _run(lambda self: check_shares(self._hosts()))),
-        ("Name of VCPU_SHARES", _run(_share_names)),
         ("Traits of hosts", _run(lambda self: check_host_traits(self._hosts(), self._conf))),
         ("Capacity of providers", _run(_capacity)),
         ("Weigher of nova-scheduler", _run(_weigher)),

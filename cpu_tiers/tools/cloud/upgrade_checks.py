@@ -12,7 +12,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 
 from cpu_tiers.conf import compute, filter_scheduler, weigher
 from cpu_tiers.conf.weight_classes import ALL_WEIGHERS, OUR_CLASS
-from cpu_tiers.model.names import MULTIPLIER_TRAIT, OTHER_SHARES, POLICY_TRAITS, VCPU_SHARES
+from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS
 from cpu_tiers.model.providers import Excess
 from cpu_tiers.tools.frame.ladder_options import OF_THE_WEIGHER, scheduler_of
 from cpu_tiers.tools.frame.terminal import count_of_hosts, join_names
@@ -68,34 +68,6 @@ def check_shares(hosts: Sequence[HostSurvey]) -> Iterator[str]:
             f"{count_of_hosts(without_shares, vcpu_hosts)} without shares: on"
             f" {join_names(without_shares)}, set [libvirt] report_vcpu_shares = true before you"
             " set [filter_scheduler] query_placement_for_vcpu_shares"
-        )
-
-
-def check_share_names(hosts: Sequence[HostSurvey], is_standard: bool) -> Iterator[str]:
-    """Warn if a step of the change from CUSTOM_VCPU_SHARES to VCPU_SHARES is open.
-
-    :param is_standard: whether Placement knows VCPU_SHARES, by its os-resource-classes.
-    """
-    with_shares = [host for host in hosts if host.has_shares]
-    others = [host.name for host in with_shares if host.has_other_name]
-    is_standard_here = VCPU_SHARES == "VCPU_SHARES"
-    if not with_shares or (is_standard == is_standard_here and not others):
-        return
-    if not is_standard:
-        yield (
-            "os-resource-classes contains VCPU_SHARES here and not beside Placement: upgrade it"
-            " beside Placement, and restart Placement, before any nova-compute has it"
-        )
-    elif not is_standard_here:
-        yield (
-            "Placement knows VCPU_SHARES, which os-resource-classes does not contain here: upgrade"
-            " os-resource-classes beside nova-scheduler before any nova-compute has it"
-        )
-    else:
-        yield (
-            f"{count_of_hosts(others, with_shares)} with the name {OTHER_SHARES}: for"
-            f" {join_names(others)}, run cpu-tiers reshape rename. Until then nova-scheduler sends"
-            " two queries for a server with shares"
         )
 
 

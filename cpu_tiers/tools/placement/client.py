@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.candidates import CandidatesAnswer
-from cpu_tiers.model.names import by_each_name, is_custom
+from cpu_tiers.model.names import is_custom
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import DuplicateName, UnknownNames
@@ -21,7 +21,7 @@ from cpu_tiers.placement.records import Consumer, Inventories, Traits
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import NOVA_CONF, Settings
 from cpu_tiers.tools.placement.exchange import Exchange, Transport
-from cpu_tiers.tools.placement.response import PlacementResponse, ShareNames
+from cpu_tiers.tools.placement.response import PlacementResponse
 
 
 class PlacementClient:
@@ -52,11 +52,6 @@ class PlacementClient:
         """Return the microversion in use, such as ``(1, 39)``."""
         return self._exchange.microversion
 
-    @property
-    def share_names(self) -> ShareNames:
-        """Return the providers read so far that have the other name of VCPU_SHARES."""
-        return self._exchange.share_names
-
     # Queries
 
     def candidates(self, query: CandidateQuery) -> CandidatesAnswer:
@@ -68,25 +63,14 @@ class PlacementClient:
         :raises PlacementVersionTooOld: the query needs a newer microversion.
         """
         self._exchange.require_microversion(query.microversion)
-        first, *others = by_each_name(query.to_query_string())
-        answer = self._candidates(first)
-        for other in others:
-            # Placement answers 400 as soon as no provider has the other name of VCPU_SHARES, and
-            # an operator has deleted it.
-            answer = answer.joined(self._candidates(other, expected=(400,)))
-        return answer
-
-    def _candidates(self, query: str, expected: Collection[int] = ()) -> CandidatesAnswer:
-        path = f"/allocation_candidates?{query}"
-        response = self._exchange.request("GET", path, expected=expected)
-        if response.status in expected:
-            return CandidatesAnswer(allocation_requests=(), provider_summaries={})
+        path = f"/allocation_candidates?{query.to_query_string()}"
+        response = self._exchange.request("GET", path)
         try:
             return CandidatesAnswer.parse(response.body, where="allocation candidates")
         except InvalidInput as error:
             raise response.invalid(f"JSON of another shape: {error}") from error
 
-    # Names (decision D1)
+    # Names (decision D112)
 
     def absent_names(
         self, classes: Collection[str], traits: Collection[str]
@@ -184,8 +168,7 @@ class PlacementClient:
 
         None has room of a class that Placement does not know.
         """
-        queries = by_each_name(f"resources={name}:{amount}")
-        return tuple(each for query in queries for each in self._listed(query, expected=(400,)))
+        return self._listed(f"resources={name}:{amount}", expected=(400,))
 
     def _listed(self, query: str, expected: Collection[int] = ()) -> tuple[Provider, ...]:
         path = f"/resource_providers?{query}"

@@ -17,7 +17,7 @@ from cpu_tiers.placement import errors
 from cpu_tiers.tools.http import retries
 from cpu_tiers.tools.http.retries import REPEATED_STATUSES, RetryPolicy, may_pass, retry_after_of
 from cpu_tiers.tools.http.services import NOVA_CONF, RedirectRefused, Settings, tls_fault
-from cpu_tiers.tools.placement.response import PlacementResponse, ShareNames
+from cpu_tiers.tools.placement.response import PlacementResponse
 
 OLDEST = (1, 36)
 """The oldest usable microversion: it has ``same_subtree`` and request groups without resources."""
@@ -50,7 +50,6 @@ class Exchange:
     ) -> None:
         self._transport = transport
         self._settings = settings
-        self.share_names = ShareNames()
         self._retrying = retries.retrying(
             retry_policy, _may_pass, lambda error: getattr(error, "retry_after", "")
         )
@@ -121,7 +120,7 @@ class Exchange:
         json: object,
         expected: Collection[int],
     ) -> PlacementResponse:
-        body = {} if json is None else {"json": self.share_names.written(path, json)}
+        body = {} if json is None else {"json": json}
         try:
             http_response = self._transport.request(
                 path,
@@ -146,7 +145,7 @@ class Exchange:
             status=http_response.status_code,
             content_type=http_response.headers.get("Content-Type", ""),
             retry_after=http_response.headers.get("Retry-After", ""),
-            content=self.share_names.read(path, http_response.content),
+            content=http_response.content,
         )
         if response.status >= 400 and response.status not in expected:
             raise error_of_response(response, self._settings)

@@ -21,7 +21,6 @@ class HostSurvey:
         host, read from the traits; ``None`` if the option is not set there.
     :param has_pcpu, has_vcpu, has_shares: the root or NUMA nodes have such an inventory.
     :param tells_nodes: a host with NUMA nodes tells their number, as nova-scheduler requires.
-    :param has_other_name: the host has VCPU_SHARES under the name of another os-resource-classes.
     :param functions: the traits of the root provider that are about functions of cpu-tiers.
     """
 
@@ -31,7 +30,6 @@ class HostSurvey:
     has_vcpu: bool
     has_shares: bool
     tells_nodes: bool = False
-    has_other_name: bool = False
     functions: frozenset[str] = frozenset()
 
     @property
@@ -74,7 +72,6 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
                     has_vcpu=VCPU in classes,
                     has_shares=VCPU_SHARES in classes,
                     tells_nodes=count_trait(1) in has,
-                    has_other_name=not client.share_names.others.isdisjoint(uuids),
                     functions=frozenset(has).intersection(functions),
                 )
             )

@@ -4,8 +4,6 @@ A response may come from a proxy or from another service, so each key is checked
 """
 
 import math
-import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -13,16 +11,12 @@ from typing import Any, TypeVar
 from cpu_tiers.accounting.holdings import Amounts, Portion
 from cpu_tiers.model.document import MAX_BYTES, claims_json, load_json
 from cpu_tiers.model.inventory import MAX_CAPACITY, Inventory
-from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES, with_shares_named
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.placement import records
 from cpu_tiers.placement.errors import PlacementAnswerCutOff, PlacementAnswerInvalid
 from cpu_tiers.placement.records import AMOUNTS, INSTANCE, Consumer, Inventories, Traits
 
 T = TypeVar("T")
-
-_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_OTHER, _OURS = f'"{OTHER_SHARES}"'.encode(), f'"{VCPU_SHARES}"'.encode()
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, for the cached property
@@ -155,62 +149,3 @@ def _is(value: object, kind: type[Any]) -> bool:
     if isinstance(value, bool):
         return kind is bool  # In Python bool is a subclass of int; in JSON true is no number.
     return isinstance(value, int | float if kind is float else kind)
-
-
-class ShareNames:
-    """The name of VCPU_SHARES in the answers of Placement, and in what is written to Placement.
-
-    Everything above the requests knows one name, :data:`cpu_tiers.model.names.VCPU_SHARES`. A
-    provider with the other name keeps it until ``reshape rename``.
-
-    :ivar others: the uuids of the providers that have the other name.
-    """
-
-    def __init__(self) -> None:
-        self.others: set[str] = set()
-
-    def read(self, path: str, content: bytes) -> bytes:
-        """Return the body of an answer with our name, and remember who has the other name."""
-        if path.startswith("/resource_classes") or not (self.others or _OTHER in content):
-            return content
-        try:
-            body = load_json(content)
-        except (ValueError, RecursionError):
-            return content  # whoever reads the body raises the error
-        self.others.discard(_provider_of(path))  # its inventories may be without shares by now
-        for provider, name in _names(body, _provider_of(path)):
-            if provider:
-                (self.others.add if name == OTHER_SHARES else self.others.discard)(provider)
-        return content.replace(_OTHER, _OURS)
-
-    def written(self, path: str, body: Any) -> Any:
-        """Return a body to write, in which each provider keeps its name of VCPU_SHARES."""
-        return self._written(body, _provider_of(path)) if self.others else body
-
-    def _written(self, body: Any, provider: str) -> Any:
-        if not isinstance(body, Mapping):
-            return body
-        if provider in self.others and VCPU_SHARES in body:
-            return with_shares_named(body, OTHER_SHARES)
-        return {key: self._written(value, _inner(key, provider)) for key, value in body.items()}
-
-
-def _names(body: Any, provider: str) -> Iterator[tuple[str, str]]:
-    if isinstance(body, list):
-        for item in body:
-            yield from _names(item, provider)
-    elif isinstance(body, Mapping):
-        for key, value in body.items():
-            if key in (VCPU_SHARES, OTHER_SHARES):
-                yield provider, key
-            yield from _names(value, _inner(key, provider))
-
-
-def _inner(key: str, provider: str) -> str:
-    """Return the provider of what is under a key: the innermost uuid, also below a consumer."""
-    return key if re.fullmatch(_UUID, key) else provider
-
-
-def _provider_of(path: str) -> str:
-    found = re.match(rf"/resource_providers/({_UUID})/inventories", path)
-    return found[1] if found else ""

@@ -19,7 +19,7 @@ from cpu_tiers.placement.records import Inventories, Traits
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.exchange import NEWEST, Exchange
-from cpu_tiers.tools.placement.response import PlacementResponse, ShareNames
+from cpu_tiers.tools.placement.response import PlacementResponse
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 
@@ -122,7 +122,7 @@ class SnapshotClient(PlacementClient):
 
 class _NoRequests(Exchange):
     def __init__(self) -> None:
-        self.share_names = ShareNames()
+        pass  # there is no transport
 
     @property
     def microversion(self) -> tuple[int, int]:

@@ -16,7 +16,6 @@ from cpu_tiers.errors import FaultList
 from cpu_tiers.model.document import DocumentPlace
 from cpu_tiers.model.flavor import SIZES, Flavor
 from cpu_tiers.model.inventory import MAX_RATIO, Inventory
-from cpu_tiers.model.names import with_shares_named
 from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.placement.records import inventory_json, read_inventory
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
@@ -113,7 +112,7 @@ class Snapshot:
         """
         faults = FaultList()
         at = _Place(where, faults)
-        document = at.of(with_shares_named(body), dict)
+        document = at.of(body, dict)
         faults.raise_if_any()
         _check_version(where, document.get("format"), document.get("version"), faults)
         faults.raise_if_any()

@@ -13,9 +13,9 @@ from cpu_tiers.extra_specs.groups import parse_groups
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES, parse_shares
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.names import CUSTOM_SHARES, VCPU_SHARES
+from cpu_tiers.model.names import VCPU_SHARES
 
-CLAIM = f"resources:{CUSTOM_SHARES}"
+CLAIM = f"resources:{VCPU_SHARES}"
 
 _CLAIMS = re.compile(r"resources[^:]*:(CUSTOM_)?VCPU_SHARES")
 

@@ -20,7 +20,7 @@ from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import Host, InventoryOptions, build_tree
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
-from cpu_tiers.model.names import CUSTOM_SHARES, VCPU, VCPU_SHARES
+from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.placement.records import inventory_json
 from cpu_tiers.placement.steps import Change
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
@@ -254,7 +254,7 @@ def provider_yaml(tree: ProviderTree, options: InventoryOptions) -> str:
             parts.append(_ROOT if provider.parent is None else _NODE.format(name=name))
             shares = provider.inventories[VCPU_SHARES]
             text = _SHARES.format(
-                resource_class=CUSTOM_SHARES,
+                resource_class=VCPU_SHARES,
                 multiplier=options.vcpu_share_multiplier,
                 cpus=provider.inventories[VCPU].total,
                 shares=shares,

@@ -14,7 +14,7 @@ from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import Host, build_tree
 from cpu_tiers.model.inventory import ProviderTree
-from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
+from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderNotFound
 from cpu_tiers.placement.plan_file import plan_document, read_plan
 from cpu_tiers.tools.frame.documents import read_json
@@ -25,7 +25,6 @@ from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.terminal import ProgressLine, shortened
 from cpu_tiers.tools.nova.nova_command import NovaCommand
 from cpu_tiers.tools.placement.numa_reshape import reshape
-from cpu_tiers.tools.placement.share_rename import rename_shares
 from cpu_tiers.tools.writers.allocation import COLUMNS, refusals, row_of, shortfall_rows
 from cpu_tiers.tools.writers.inventory import list_changes
 
@@ -147,37 +146,6 @@ class ReshapeApply(NovaConfCommand, ListCommand):
                 )
             changes = reshape(client, tree, plan)
         return list_changes(changes)
-
-
-class ReshapeRename(NovaConfCommand, ListCommand):
-    """Give the shares of a host the name that os-resource-classes has, in one transaction.
-
-    A host keeps the name CUSTOM_VCPU_SHARES when os-resource-classes begins to contain
-    VCPU_SHARES. The command changes the name in the inventories of the host and in all
-    allocations of the host; the amounts stay. It needs Placement and the nova.conf of the host;
-    nova-compute may run, and no server needs another place. A second run changes nothing.
-    """
-
-    needs_nova_conf = True
-    snapshot_refusal = WRITES
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--host", required=True, help="host, named as its root provider")
-        parser.add_argument("--dry-run", action="store_true", help="write nothing")
-
-    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        conf = self.nova_conf()
-        if not conf.libvirt.report_vcpu_shares:
-            raise InvalidInput.of(
-                "nova.conf, [libvirt] report_vcpu_shares",
-                "not true, so a provider.yaml reports the shares of the host, if it has any",
-                "give the nova.conf of the host; Nova accepts only CUSTOM_VCPU_SHARES in a"
-                " provider.yaml",
-            )
-        is_applied = not parsed_args.dry_run
-        with ProgressLine("asking Placement"), self.placement(conf) as client:
-            changes = rename_shares(client, parsed_args.host, is_applied=is_applied)
-        return list_changes(changes, f"No provider of the host has the name {OTHER_SHARES}.")
 
 
 _OPTION = "[compute] enable_numa_reporting_to_placement"

@@ -154,7 +154,6 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "request_show": ("request show FLAVOR",),
     "reshape_apply": ("reshape apply WRONG --capabilities CAPABILITIES",),
     "reshape_plan": ("reshape plan --host LONG",),
-    "reshape_rename": ("--placement embedded reshape rename --host LONG --dry-run",),
     "simulate": ("simulate SNAPSHOT --draw 50 --flavors FLAVOR --no-numa",),
     "weigh": (
         "weigh FLAVOR --candidates CANDIDATES",

@@ -5,11 +5,9 @@ import pytest
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code
 
-from cpu_tiers.tools.cloud import upgrade_checks
 from cpu_tiers.tools.cloud.status import Checks
 from cpu_tiers.tools.cloud.upgrade_checks import (
     check_numa,
-    check_share_names,
     check_shares,
     check_step,
     check_weigher,
@@ -145,51 +143,3 @@ def test_the_numbers_of_a_step(tmp_path: Path) -> None:
     wrong = scheduler(tmp_path, "query_placement_for_numa = perhaps")
     with pytest.raises(ValueError, match="perhaps"):
         check_step(hosts, wrong)
-
-
-def named(name: str, *, other: bool, shares: bool = True) -> HostSurvey:
-    return replace(host(name, shares=shares), has_other_name=other)
-
-
-@pytest.mark.parametrize(
-    ("ours", "placement_has", "hosts", "beginning"),
-    [
-        pytest.param("CUSTOM_VCPU_SHARES", False, [named("a", other=False)], None, id="today"),
-        pytest.param("CUSTOM_VCPU_SHARES", True, [host("a")], None, id="a cloud without shares"),
-        pytest.param(
-            "CUSTOM_VCPU_SHARES",
-            True,
-            [named("a", other=False)],
-            "Placement knows VCPU_SHARES, which os-resource-classes does not contain here",
-            id="Placement was upgraded first",
-        ),
-        pytest.param(
-            "VCPU_SHARES",
-            False,
-            [named("a", other=True)],
-            "os-resource-classes contains VCPU_SHARES here and not beside Placement",
-            id="Placement was forgotten",
-        ),
-        pytest.param(
-            "VCPU_SHARES",
-            True,
-            [named("a", other=True), named("b", other=False), host("c")],
-            "1 of 2 hosts with the name CUSTOM_VCPU_SHARES: for a, run cpu-tiers reshape rename",
-            id="a host has the old name",
-        ),
-        pytest.param("VCPU_SHARES", True, [named("a", other=False)], None, id="all are renamed"),
-    ],
-)
-def test_the_open_step_to_the_standard_name(
-    monkeypatch: pytest.MonkeyPatch,
-    ours: str,
-    placement_has: bool,
-    hosts: list[HostSurvey],
-    beginning: str | None,
-) -> None:
-    (other,) = {"VCPU_SHARES", "CUSTOM_VCPU_SHARES"} - {ours}
-    monkeypatch.setattr(upgrade_checks, "VCPU_SHARES", ours)
-    monkeypatch.setattr(upgrade_checks, "OTHER_SHARES", other)
-    texts = list(check_share_names(hosts, placement_has))
-    assert len(texts) == bool(beginning)
-    assert all(text.startswith(str(beginning)) for text in texts)

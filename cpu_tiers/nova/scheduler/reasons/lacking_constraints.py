@@ -18,7 +18,6 @@ from weakref import WeakKeyDictionary
 from nova import exception
 from nova.context import RequestContext
 
-from cpu_tiers.model.names import by_each_name
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.notes import query_of
@@ -114,12 +113,7 @@ def _has_host(
     try:
         text = f"{relaxed.query.to_query_string()}{relaxed.others}&limit=1"
         version = ".".join(map(str, relaxed.query.microversion))
-        ours, *others = by_each_name(text)
-        answer = read(client, context, f"/allocation_candidates?{ours}", version=version)
-        if others and not answer["allocation_requests"]:
-            from cpu_tiers.nova.scheduler.share_names import read_further
-
-            answer = read_further(client, context, ours, version)
+        answer = read(client, context, f"/allocation_candidates?{text}", version=version)
         return bool(answer["allocation_requests"])
     except NO_ANSWER as error:
         LOG.warning("Placement does not tell whether %s: %r", question, error)
