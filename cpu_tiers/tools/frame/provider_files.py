@@ -16,7 +16,7 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]  # its stubs are not installed
 
 from cpu_tiers.errors import Fault
-from cpu_tiers.model.names import CUSTOM_SHARES
+from cpu_tiers.model.names import VCPU_SHARES
 
 COMPUTE_NODE = "$COMPUTE_NODE"
 """The uuid by which a file names the root provider of each nova-compute that reads the file."""
@@ -144,7 +144,7 @@ def merge_remedy(entry: ProviderEntry, shares: Inventory) -> str:
     verb = "add to" if entry.shares is None else "replace in"
     return (
         f"{verb} inventories: additional: of this entry of {entry.file} the line"
-        f" - {CUSTOM_SHARES}: {_flow(shares)}"
+        f" - {VCPU_SHARES}: {_flow(shares)}"
     ) + "."
 
 
@@ -284,8 +284,8 @@ def _shares(provider: Mapping[str, Any]) -> Inventory | None:
     additional = _mapping(provider.get("inventories", {}), "inventories").get("additional", [])
     shares: Inventory | None = None
     for item in additional if isinstance(additional, list) else ():
-        fields = _mapping(item, "an inventory").get(CUSTOM_SHARES)
-        shares = shares if fields is None else _mapping(fields, CUSTOM_SHARES)
+        fields = _mapping(item, "an inventory").get(VCPU_SHARES)
+        shares = shares if fields is None else _mapping(fields, VCPU_SHARES)
     return shares
 
 
