@@ -174,4 +174,36 @@ tests:
               description: "Run cpu-tiers host audit on the host: its findings name the causes."
       - {{eval_time: 110m, alertname: CpuTiersPromiseBurnsFast, exp_alerts: []}}
       - {{eval_time: 110m, alertname: CpuTiersGuestShort, exp_alerts: []}}
+  - interval: 1m
+    input_series:
+      - series: cpu_tiers_tier_room{{tier="gold"}}
+        values: 2x9 0x70
+      - series: cpu_tiers_shares_free{{host="h"}}
+        values: -25x80
+      - series: cpu_tiers_cloud_timestamp_seconds
+        values: 0x80
+    alert_rule_test:
+      - {{eval_time: 35m, alertname: CpuTiersNoRoom, exp_alerts: []}}
+      - eval_time: 50m
+        alertname: CpuTiersNoRoom
+        exp_alerts:
+          - exp_labels: {{severity: ticket, tier: gold}}
+            exp_annotations:
+              summary: "No more gold server fits into the cloud"
+              description: "cpu-tiers capacity says what each host lacks."
+      - eval_time: 50m
+        alertname: CpuTiersSharesOversold
+        exp_alerts:
+          - exp_labels: {{severity: ticket, host: h}}
+            exp_annotations:
+              summary: "h has sold 25 shares beyond its capacity"
+              description: "Move servers away: cpu-tiers cloud show names the hosts."
+      - {{eval_time: 60m, alertname: CpuTiersCloudUnread, exp_alerts: []}}
+      - eval_time: 70m
+        alertname: CpuTiersCloudUnread
+        exp_alerts:
+          - exp_labels: {{severity: ticket}}
+            exp_annotations:
+              summary: "What the cloud has sold was not read for 1h 10m 0s"
+              description: "Look at the log of cpu-tiers-cloud.service."
 """

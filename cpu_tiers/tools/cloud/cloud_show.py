@@ -6,6 +6,7 @@ The page also shows what ``host audit`` and ``host watch`` say of hosts: the lis
 
 import logging
 import math
+import time
 from argparse import ArgumentParser, Namespace
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ from rich.console import Console
 
 from cpu_tiers.errors import CpuTiersError, FaultList, InvalidInput
 from cpu_tiers.tools.cloud.capacity import tier_rooms
+from cpu_tiers.tools.cloud.cloud_metrics import CloudMetrics
 from cpu_tiers.tools.cloud.cloud_projects import print_projects, project_rows, read_owners
 from cpu_tiers.tools.cloud.cloud_text import excess_names, print_cloud, rows_of
 from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_aggregates, read_server_names
@@ -203,6 +205,11 @@ class CloudShow(NovaConfCommand, ListCommand):
             " .prom; may be repeated",
         )
         parser.add_argument(
+            "--prometheus",
+            metavar="FILE.prom",
+            help="write metrics to this file, for the textfile collector of node_exporter",
+        )
+        parser.add_argument(
             "--names",
             action="store_true",
             help="show servers on the page with their names, for which Nova's API is asked",
@@ -227,10 +234,13 @@ class CloudShow(NovaConfCommand, ListCommand):
         cloud = sold_cloud(source.snapshot or _read_cloud(source), tiers, source.service_states)
         groups = _groups_of(cloud.hosts, named, kind) if is_of_hosts else {}
         is_text = parsed_args.formatter == self.formatter_default
-        rooms = self._rooms(conf, source, tiers) if is_text or parsed_args.html else []
+        wants_rooms = is_text or parsed_args.html or parsed_args.prometheus
+        rooms = self._rooms(conf, source, tiers) if wants_rooms else []
         if parsed_args.html:
             names = _server_names(source) if parsed_args.names else {}
             _write(parsed_args.html, cloud, given, names, rooms, groups)
+        if path := parsed_args.prometheus:
+            write_output(path, CloudMetrics(cloud, rooms, groups, time.time()).text())
         self.status = FOUND if cloud.excesses else 0
         if not is_text:
             tell_unknown_states(source.service_states)

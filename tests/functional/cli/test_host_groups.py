@@ -50,7 +50,7 @@ def test_groups(
     seen: list[str],
     tmp_path: Path,
 ) -> None:
-    page = tmp_path / "page.html"
+    page, metrics = tmp_path / "page.html", tmp_path / "cloud.prom"
     show = ("--config-file", placement_conf, "cloud", "show", "--group-by")
     faults[:] = [("GET /os-aggregates", "aggregates")]
     assert groups_of(run(*show, "zone").stdout) == [
@@ -58,11 +58,12 @@ def test_groups(
         "default zone (1) 100 %",
     ]
     faults[:] = [("GET /os-aggregates", "aggregates")]
-    assert groups_of(run(*show, "aggregate", "--html", page).stdout) == [
+    assert groups_of(run(*show, "aggregate", "--html", page, "--prometheus", metrics).stdout) == [
         "east (1) 100 %",
         "fast (1, 1 disabled) 100 % 100 %",
         "no aggregate (1) 100 %",
     ]
+    assert 'cpu_tiers_cloud_hosts{state="disabled"} 1\n' in metrics.read_text()
     assert '<td>fast</td><td class="number">1</td><td class="number">1</td>' in page.read_text()
     faults[:] = [("GET /os-aggregates", "aggregates")]
     seen.clear()

@@ -1,0 +1,74 @@
+"""The metrics of ``cloud show --prometheus``."""
+
+from collections.abc import Mapping
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from cpu_tiers.tools.cloud.cloud_metrics import CloudMetrics
+from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
+from cpu_tiers.tools.simulation.snapshot import Snapshot
+from cpu_tiers.tools.simulation.sold import SoldCloud, TierRoom, sold_cloud
+from tests.unit.simulation.clouds import provider
+
+PROVIDERS = (
+    provider("a"),
+    provider("a_NUMA0", "a", VCPU=2, CUSTOM_VCPU_SHARES=200),
+    provider("a_NUMA1", "a", VCPU=2, CUSTOM_VCPU_SHARES=200),
+    provider('b"\n', VCPU=8, CUSTOM_VCPU_SHARES=800),
+    provider("c", None, DISABLED_TRAIT, VCPU=8),
+)
+GOLD = {"VCPU": 1, "CUSTOM_VCPU_SHARES": 100}
+CONSUMERS = {
+    "gold on two nodes": {"a_NUMA0": GOLD, "a_NUMA1": GOLD},
+    "plain on two nodes": {"a_NUMA0": {"VCPU": 1}, "a_NUMA1": {"VCPU": 1}},
+    "plain, too": {"a_NUMA1": {"VCPU": 1}},
+    "large": {'b"\n': {"VCPU": 9, "CUSTOM_VCPU_SHARES": 900}},
+    "plain on a host without shares": {"c": {"VCPU": 1}},
+}
+
+
+def cloud(consumers: Mapping[str, Mapping[str, Mapping[str, int]]]) -> SoldCloud:
+    return sold_cloud(Snapshot(providers=PROVIDERS, consumers=consumers), [])
+
+
+def test_metrics() -> None:
+    rooms = [TierRoom("gold", "gold.2", 7), TierRoom("silver", "silver.2", 9, is_exact=False)]
+    groups = {"fast": frozenset({"a", 'b"\n'}), "slow": frozenset({"c"})}
+    text = CloudMetrics(cloud(CONSUMERS), rooms, groups, 1.7e9).text().decode()
+    samples = {
+        (sample.name.removeprefix("cpu_tiers_"), *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    assert samples == {
+        ("cloud_hosts", "enabled"): 2,
+        ("cloud_hosts", "disabled"): 1,
+        ("cloud_hosts", "down"): 0,
+        ("cloud_hosts_over",): 2,  # a_NUMA1 has 3 of 2 VCPU, and b 9 of 8
+        ("cloud_timestamp_seconds",): 1.7e9,
+        ("tier_room", "gold"): 7,
+        ("tier_room", "silver"): 9,
+        ("untiered_servers", "a"): 2,
+        ("shares_sold", "a"): 200,
+        ("shares_free", "a"): 200,
+        ("shares_sold", 'b"\\n'): 900,
+        ("shares_free", 'b"\\n'): -100,
+        ("group_shares_sold", "fast"): 1100,
+        ("group_shares_free", "fast"): 100,
+    }
+
+
+def test_a_host_that_vanishes_and_a_cloud_without_rooms() -> None:
+    assert b"tier_room{" not in CloudMetrics(cloud({}), [], {}, 0.0).text()
+    nothing = sold_cloud(Snapshot(providers=(), consumers={}), [])
+    assert b"host=" not in CloudMetrics(nothing, [], {}, 0.0).text()
+
+
+def test_ten_thousand_hosts_are_less_than_a_megabyte() -> None:
+    hosts = [provider(f"compute-{n:05}", VCPU=64, CUSTOM_VCPU_SHARES=12800) for n in range(10_000)]
+    half = {"VCPU": 32, "CUSTOM_VCPU_SHARES": 6400}
+    consumers = {str(n): {host.uuid: half} for n, host in enumerate(hosts)}
+    large = sold_cloud(Snapshot(providers=tuple(hosts), consumers=consumers), [])
+    text = CloudMetrics(large, [], {}, 0.0).text()
+    assert text.count(b"\ncpu_tiers_shares_free{") == 10_000
+    assert len(text) < 1_000_000
