@@ -77,7 +77,8 @@ def print_cloud(
     """
     console.print(Text(wrapped(printable(first_line(cloud)))))
     if cloud.amounts:
-        print_table(console, "What is left of each resource class", _classes(cloud))
+        marks = ("#", ".") if console.options.ascii_only else ("█", "░")
+        print_table(console, "What is left of each resource class", _classes(cloud, *marks))
     if cloud.tiers:
         print_table(console, "What is sold to each tier", _tiers(cloud))
     if rooms:
@@ -142,7 +143,7 @@ def text_table(*columns: str) -> Table:
     return table
 
 
-def _classes(cloud: SoldCloud) -> Table:
+def _classes(cloud: SoldCloud, full: str, empty: str) -> Table:
     table = text_table("class", "capacity", "used", "left", "used", "over")
     table.columns[4].no_wrap = True
     for name, of_class in class_sums(cloud.amounts).items():
@@ -154,7 +155,7 @@ def _classes(cloud: SoldCloud) -> Table:
             f"{of_class.capacity:,}",
             f"{of_class.used:,}",
             _part(of_class),
-            "█" * cells + "░" * (_BAR_CELLS - cells),
+            full * cells + empty * (_BAR_CELLS - cells),
             f"{of_class.over:,}" if of_class.over else "",
         )
     return table

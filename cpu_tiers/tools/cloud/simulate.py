@@ -20,7 +20,7 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.tools.cloud.simulation_text import policy_values, print_simulation, tier_names
 from cpu_tiers.tools.frame.cloud_source import read_snapshot, warn_of_left_out_flavors
-from cpu_tiers.tools.frame.documents import read_bytes, read_flavors
+from cpu_tiers.tools.frame.documents import read_flavors, read_text
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
@@ -104,10 +104,7 @@ def _table(
     path = parsed_args.requests
     if not path:
         return None
-    try:
-        lines = read_bytes(path).decode().splitlines()
-    except UnicodeError as error:
-        raise InvalidInput.of(path, "no text in UTF-8", "give a CSV table") from error
+    lines = read_text(path).splitlines()
     return read_arrivals(lines, list(flavors) if are_all else None, where=path)
 
 

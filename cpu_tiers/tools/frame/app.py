@@ -24,7 +24,7 @@ from cliff.app import App
 from cliff.commandmanager import CommandManager
 from oslo_config import cfg
 
-from cpu_tiers.tools.frame.terminal import WrappingStream, width, wrapped_lines
+from cpu_tiers.tools.frame.terminal import WrappingStream, accept_any_text, width, wrapped_lines
 
 USAGE = 2
 """The exit status for wrong usage."""
@@ -239,6 +239,8 @@ class MaskingStream:
 def masked_output() -> Iterator[None]:
     """Replace secrets in what is printed, and wrap standard error if it is a terminal."""
     streams = sys.stdout, sys.stderr
+    for stream in streams:
+        accept_any_text(stream)
     is_terminal = sys.stderr.isatty()
     if is_terminal:
         sys.stderr = WrappingStream(sys.stderr)

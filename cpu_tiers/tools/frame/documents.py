@@ -43,6 +43,17 @@ def read_bytes(path: str) -> bytes:
     return content
 
 
+def read_text(path: str) -> str:
+    """Return the text in a file in UTF-8, with or without a byte order mark.
+
+    :raises InvalidInput: the file cannot be read, or is not in UTF-8.
+    """
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeError as error:
+        raise InvalidInput.of(path, "no text in UTF-8", "save the file as UTF-8") from error
+
+
 def read_json(path: str, allowed: str = "give the output of -f json") -> Any:
     """Return the JSON document in a file.
 
@@ -70,7 +81,14 @@ def image_of(document: Mapping[str, Any], path: str) -> Image:
     properties = document["properties"]
     if isinstance(properties, Mapping):
         # The client also prints Glance's own fields as properties, and some are not texts.
-        properties = {k: v for k, v in properties.items() if k.startswith(_IMAGE_PREFIXES)}
+        properties = {
+            # A newer client prints the texts "true" and "false" of Glance as booleans of JSON.
+            key: str(value).lower()
+            if isinstance(value, bool) and not key.startswith("trait:")
+            else value
+            for key, value in properties.items()
+            if key.startswith(_IMAGE_PREFIXES)
+        }
     return Image(name=name, properties=texts(where, properties))
 
 

@@ -17,7 +17,13 @@ from cliff.lister import Lister
 from cliff.show import ShowOne
 
 from cpu_tiers.errors import printable_lines
-from cpu_tiers.tools.frame.terminal import terminal_columns, width, width_of, wrapped_lines
+from cpu_tiers.tools.frame.terminal import (
+    accept_any_text,
+    terminal_columns,
+    width,
+    width_of,
+    wrapped_lines,
+)
 
 Row = Sequence[Any]
 Rows = Iterable[Row]
@@ -67,6 +73,7 @@ class TextFormatter(ListFormatter, SingleFormatter):
     ) -> None:
         from rich.console import Console
 
+        accept_any_text(stdout)  # of the openstack client
         # Without colors: bars and marks tell as much.
         console = Console(file=stdout, width=width(), highlight=False, no_color=True)
         parsed_args.print_text(console)
@@ -74,6 +81,7 @@ class TextFormatter(ListFormatter, SingleFormatter):
     def emit_one(
         self, column_names: Sequence[str], data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
+        accept_any_text(stdout)
         texts = map(printable_lines, filter(None, map(_text_of, data)))
         stdout.write("\n\n".join(texts) + "\n")
 
@@ -113,6 +121,7 @@ class FittingTable(TableFormatter):
     def emit_list(
         self, column_names: Sequence[str], data: Rows, stdout: TextIO, parsed_args: Namespace
     ) -> None:
+        accept_any_text(stdout)
         rows = [[_shown(value) for value in row] for row in data]
         limit = _limit(stdout, parsed_args)
         fitting = _fitting(column_names, rows, limit)
@@ -125,6 +134,7 @@ class FittingTable(TableFormatter):
     def emit_one(
         self, column_names: Sequence[str], data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
+        accept_any_text(stdout)
         values: Row = [str(_shown(value)) for value in data]
         limit = _limit(stdout, parsed_args)
         fitting = _fitting(("Field", "Value"), list(zip(column_names, values, strict=True)), limit)

@@ -34,6 +34,12 @@ def terminal_columns(stream: TextIO) -> int | None:
         return None
 
 
+def accept_any_text(stream: TextIO) -> None:
+    """Have a stream replace the letters that its encoding lacks, instead of an error."""
+    if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        stream.reconfigure(errors="replace")
+
+
 def width_of(text: str) -> int:
     """Return the number of columns that a text takes; some letters take two."""
     if text.isascii():

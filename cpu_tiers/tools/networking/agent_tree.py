@@ -71,11 +71,13 @@ def build_networking_trees(
     *,
     device_traits: Mapping[str, Collection[str]] | None = None,
     prohibited_vnic_types: Collection[str] = (),
+    tunnelled_device: str = TUNNELLED_DEVICE,
 ) -> tuple[ProviderTree, ...]:
     """Return a provider tree for each host that has devices of the agents.
 
     :param device_traits: additional traits by device, such as :data:`GUARANTEED_BW`.
     :param prohibited_vnic_types: Neutron's ``vnic_type_prohibit_list``.
+    :param tunnelled_device: Neutron's ``[ml2] tunnelled_network_rp_name``.
     :raises InvalidInput: an agent of an unknown type or given twice, devices
         without a host or a physical network, impossible inventories; all at once.
     """
@@ -84,7 +86,7 @@ def build_networking_trees(
     traits = device_traits or {}
     for agent in agents:
         with faults:
-            for provider in _providers(agent, traits, prohibited_vnic_types):
+            for provider in _providers(agent, traits, prohibited_vnic_types, tunnelled_device):
                 host = provider.name.split(":", 1)[0]
                 if hosts.setdefault(host, {}).setdefault(provider.name, provider) != provider:
                     faults.add(provider.name, "reported by two agents", "give each agent once")
@@ -118,10 +120,13 @@ def _check_traits(
 
 
 def _providers(
-    agent: NetworkAgent, traits: Mapping[str, Collection[str]], prohibited: Collection[str]
+    agent: NetworkAgent,
+    traits: Mapping[str, Collection[str]],
+    prohibited: Collection[str],
+    tunnelled_device: str,
 ) -> Iterable[ResourceProvider]:
     """Yield the providers of an agent, each parent before its children."""
-    driver = _driver(agent)
+    driver = _driver(agent, tunnelled_device)
     left_out = prohibited if driver.has_prohibited else ()
     vnic_types = [name for name in driver.vnic_types if name not in left_out]
     vnic_traits = frozenset(custom_trait(f"VNIC_TYPE_{name}") for name in vnic_types)
@@ -136,7 +141,7 @@ def _providers(
         )
     for device, rates in agent.bandwidths.items():
         host, network = agent.hypervisors[device], agent.physical_networks.get(device)
-        networks = {_TUNNEL} if device == TUNNELLED_DEVICE else set()
+        networks = {_TUNNEL} if device == tunnelled_device else set()
         networks |= {custom_trait(f"PHYSNET_{network}")} if network else set()
         yield ResourceProvider(
             name=f"{host}:{agent.agent_type}:{device}",
@@ -147,7 +152,7 @@ def _providers(
         )
 
 
-def _driver(agent: NetworkAgent) -> _Driver:
+def _driver(agent: NetworkAgent, tunnelled_device: str) -> _Driver:
     """Return the driver of an agent, whose devices are checked."""
     where = f"{agent.agent_type} on {agent.host}"
     if agent.agent_type not in _DRIVERS:
@@ -157,7 +162,7 @@ def _driver(agent: NetworkAgent) -> _Driver:
         place = f"{where}, device {device}"
         if device not in agent.hypervisors:
             faults.add(place, "no resource_provider_hypervisors", "name the host of the device")
-        if device not in agent.physical_networks and device != TUNNELLED_DEVICE:
+        if device not in agent.physical_networks and device != tunnelled_device:
             faults.add(place, "no physical network", "map it in bridge_mappings, device_mappings")
     for name in {*agent.hypervisors.values(), *agent.packet_rates, *agent.bandwidths}:
         # Providers are named HOST:AGENT_TYPE:DEVICE, and read back by the colons.

@@ -12,6 +12,7 @@ flavors. The plan is compared with Placement before its execution.
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
+import logging
 from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
@@ -44,6 +45,8 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import with_fresh_reads
 from cpu_tiers.tools.placement.numa_reshape import ReshapeInput, read_reshape_input
 from cpu_tiers.tools.placement.sync import PlacementHost, read_host
+
+LOG = logging.getLogger(__name__)
 
 _EVACUATED = ("accepted", "pre-migrating", "done")
 """The statuses in which a server still holds the host that it was evacuated from."""
@@ -152,6 +155,16 @@ def _without_allocations(
         and server.uuid not in host.holdings
         and not client.consumer(server.uuid).allocations
     }
+    for uuid, server in list(servers.items()):
+        if profile := server.flavor.extra_specs.get("accel:device_profile"):
+            LOG.warning(
+                "server %s (%s) is left out: only Cyborg knows the devices of its device profile"
+                " %s; shelve and unshelve the server, by which it gets devices and allocations",
+                server.display_name,
+                uuid,
+                profile,
+            )
+            del servers[uuid]
     residents = find_residents(compute_node, servers.keys(), host.holdings.keys())
     return residents, [
         _whole_shortfall(servers[uuid], resident.owner, host)

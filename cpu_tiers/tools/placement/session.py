@@ -131,18 +131,33 @@ def load_adapter(conf: cfg.ConfigOpts) -> Adapter:
         session = loading.load_session_from_conf_options(conf, GROUP, auth=auth, timeout=timeout)
         refuse_other_hosts(session.session)
         adapter = loading.load_adapter_from_conf_options(conf, GROUP, session=session)
+    except (cfg.NoSuchOptError, cfg.TemplateSubstitutionError):
+        # oslo.config names what stands behind the dollar sign, which may be a part of a password.
+        raise PlacementMisconfigured(
+            "nova.conf, [placement]: a $ in a value is taken for the name of an option; write $$"
+        ) from None
     except (ksa.ClientException, cfg.Error, ValueError, TypeError) as error:
         raise PlacementMisconfigured(f"nova.conf, [placement]: {error}{_EXAMPLE}") from error
     if auth is None:
         raise PlacementMisconfigured(f"nova.conf, [placement]: auth_type is not set{_EXAMPLE}")
-    section = conf[conf[GROUP].auth_section or GROUP]
-    for name, alternatives in (("username", ("username", "user_id")), ("password", ("password",))):
-        # The options of the kind of authentication, of which one must be set.
-        values = [section[option] for option in alternatives if option in section]
-        if values and not any(values):
-            raise PlacementMisconfigured(f"nova.conf, [placement]: {name} is not set{_EXAMPLE}")
+    if missing := _missing_option(conf):
+        raise PlacementMisconfigured(f"nova.conf, [placement]: {missing} is not set{_EXAMPLE}")
     if conf[GROUP].insecure:
         # urllib3 would warn at each request. The openstack client leaves these warnings out, too.
         warnings.filterwarnings("ignore", category=InsecureRequestWarning)
         LOG.warning("[placement] insecure is true: no certificate of a service is checked")
     return adapter
+
+
+def _missing_option(conf: cfg.ConfigOpts) -> str | None:
+    """Return an option without which a user with a password cannot log in.
+
+    Other kinds of credentials may name a user, or none, and keystoneauth1 checks their options.
+    """
+    section = conf[conf[GROUP].auth_section or GROUP]
+    if "password" not in section:
+        return None
+    users = [section[option] for option in ("username", "user_id") if option in section]
+    if users and not any(users):
+        return "username"
+    return None if section["password"] else "password"

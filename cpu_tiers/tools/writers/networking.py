@@ -16,7 +16,7 @@ from cpu_tiers.tools.frame.nova_conf_command import WRITES, NovaConfCommand
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.networking import network_agent
-from cpu_tiers.tools.networking.agent_tree import build_networking_trees
+from cpu_tiers.tools.networking.agent_tree import TUNNELLED_DEVICE, build_networking_trees
 from cpu_tiers.tools.networking.network_agent import NetworkAgent
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.networking import NetworkingChanges, sync_networking
@@ -58,6 +58,13 @@ class _NetworkingCommand(NovaConfCommand, ListCommand):
             metavar="TYPE",
             help="a VNIC type as in Neutron's vnic_type_prohibit_list; may be repeated",
         )
+        parser.add_argument(
+            "--tunnelled-device",
+            default=TUNNELLED_DEVICE,
+            metavar="NAME",
+            help="Neutron's [ml2] tunnelled_network_rp_name, the device of tunnelled networks"
+            f" (default: {TUNNELLED_DEVICE})",
+        )
 
     def trees(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> tuple[ProviderTree, ...]:
         """Return the provider trees of the agents.
@@ -80,6 +87,7 @@ class _NetworkingCommand(NovaConfCommand, ListCommand):
             agents,
             device_traits=_by_device(parsed_args.device_trait),
             prohibited_vnic_types=parsed_args.prohibit_vnic_type,
+            tunnelled_device=parsed_args.tunnelled_device,
         )
 
 

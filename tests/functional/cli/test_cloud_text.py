@@ -7,6 +7,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from cpu_tiers.tools.cloud.cloud_text import print_cloud
+from cpu_tiers.tools.frame.terminal import accept_any_text
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.sold import TierRoom, sold_cloud
 from tests.functional.page.clouds import cloud_of
@@ -61,6 +62,20 @@ def test_no_line_is_too_long(width: int) -> None:
     assert max(map(cell_len, text.splitlines())) <= width
     assert "and 12 more (--all shows them)" in text
     assert "host-19" in text_of(names, width=width, show_all=True)
+
+
+def test_a_terminal_that_is_not_utf8() -> None:
+    """The text has no letter that the encoding lacks, and a name never stops the output."""
+    file = io.TextIOWrapper(io.BytesIO(), encoding="iso-8859-1")
+    accept_any_text(file)
+    console = Console(file=file, width=80, no_color=True)
+    print_cloud(console, cloud_of(["a", "雲"]), show_all=False)
+    console.file.flush()
+    text = file.buffer.getvalue().decode("iso-8859-1")
+    assert "VCPU | 8 | 7 | ! 12 % | #########. | 1" in [
+        " ".join(line.split()) for line in text.splitlines()
+    ]
+    assert "? " in text
 
 
 def test_a_name_is_no_markup() -> None:

@@ -37,7 +37,8 @@ def snapshot(save: Command) -> str:
 
 def test_a_table_of_requests(run: Command, save: Command, snapshot: str) -> None:
     # A small server on a or b; then a large server fits only where both are apart.
-    table = save("time,flavor,lifetime\n0,gold,1\n0.5,gold,\n2,large,\n", "requests.csv")
+    # A spreadsheet begins its table with a byte order mark.
+    table = save("\ufefftime,flavor,lifetime\n0,gold,1\n0.5,gold,\n2,large,\n", "requests.csv")
     result = run("simulate", snapshot, "--requests", table, "-f", "json")
     rows = {row["policy"]: row for row in json.loads(result.stdout)}
     assert set(rows) == {"nova", *SCORINGS}

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from keystoneauth1 import loading
 from oslo_config import cfg
 
 from cpu_tiers.placement.errors import (
@@ -113,6 +114,57 @@ def test_embedded_needs_no_section() -> None:
 
 
 KEYSTONE = {"auth_type": "password", "auth_url": NOBODY_LISTENS}
+CREDENTIALS = {
+    "admin_token": {"endpoint", "token"},
+    "http_basic": {"endpoint", "username", "password"},
+    "noauth": {"endpoint", "user_id"},
+    "none": {"endpoint"},
+    "password": {"auth_url", "user_id", "password"},
+    "token": {"auth_url", "token"},
+    "v2password": {"auth_url", "username", "password"},
+    "v2token": {"auth_url", "token"},
+    "v3applicationcredential": {
+        "auth_url", "application_credential_id", "application_credential_secret",
+    },
+    "v3oauth2clientcredential": {
+        "auth_url", "oauth2_endpoint", "oauth2_client_id", "oauth2_client_secret",
+    },
+    "v3oauth2mtlsclientcredential": {"auth_url", "oauth2_endpoint", "oauth2_client_id"},
+    "v3password": {"auth_url", "username", "user_domain_id", "password"},
+    "v3token": {"auth_url", "token"},
+    "v3tokenlessauth": {"auth_url", "project_id"},
+    "v3totp": {"auth_url", "user_id", "passcode"},
+}  # fmt: skip
+"""The least options by which a user of each kind of credentials logs in."""
+
+
+@pytest.mark.parametrize("kind", sorted(loading.get_available_plugin_names()))
+def test_each_kind_of_credentials(nova_conf: NovaConf, kind: str) -> None:
+    """A plugin of keystoneauth1 for which the table has no line gets all its options."""
+    if kind == "v3multifactor":  # of a file, keystoneauth1 reads the name of a method by letters
+        return
+    every = {option.dest for option in loading.get_plugin_loader(kind).get_options()}
+    options = dict.fromkeys(CREDENTIALS.get(kind, every), "http://127.0.0.1:1/v3")
+    numbers = {"redirect_port", "login_timeout"} & options.keys()
+    path = nova_conf(auth_type=kind, **{**options, **dict.fromkeys(numbers, "9")})
+    assert load_adapter(read(path)).session.auth is not None
+
+
+@pytest.mark.parametrize("password", ["abc$tail", "${tail}x", "$tail"])
+def test_a_dollar_sign_in_a_password(nova_conf: NovaConf, password: str) -> None:
+    path = nova_conf(**KEYSTONE, username="u", password=password)
+    with pytest.raises(PlacementMisconfigured, match=r"write \$\$") as error:
+        load_adapter(read(path))
+    assert "tail" not in str(error.value)
+    assert error.value.__cause__ is None
+    path = nova_conf(**KEYSTONE, username="u", password=password.replace("$", "$$"))
+    assert read_password(path) == password
+
+
+def read_password(path: Path) -> object:
+    conf = read(path)
+    load_adapter(conf)
+    return conf.placement.password
 
 
 @pytest.mark.parametrize(

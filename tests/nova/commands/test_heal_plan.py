@@ -325,7 +325,14 @@ class TestHealWithoutAllocations(Heals):
             for number, specs in enumerate(faults)
         ]
         before = self.placement.get(f"/allocations/{gold}", version="1.38").body
-        for server in (gold, none, *faulty):
+        # Only Cyborg knows the devices of a device profile.
+        with_devices = self.boot_on("one", self.flavor("devices", vcpus=1))
+        instance = objects.Instance.get_by_uuid(
+            context.get_admin_context(), with_devices, expected_attrs=["flavor"]
+        )
+        instance.flavor.extra_specs["accel:device_profile"] = "fpga"
+        instance.save()
+        for server in (gold, none, *faulty, with_devices):
             self.placement.delete(f"/allocations/{server}")
         assert self.heal("--apply") == {
             gold: {"VCPU": 2, "MEMORY_MB": 512, SHARES: 200},

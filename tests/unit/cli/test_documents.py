@@ -127,9 +127,16 @@ def test_image_has_the_properties_that_decide(tmp_path: Path) -> None:
             "stores": "local",
             "hw_cpu_policy": "shared",
             "trait:HW_CPU_X86_VMX": "required",
+            "hw_vif_multiqueue_enabled": True,  # as newer clients print the text "true"
+            "hw_firmware_stateless": False,
         },
     }
-    properties = {"hw_cpu_policy": "shared", "trait:HW_CPU_X86_VMX": "required"}
+    properties = {
+        "hw_cpu_policy": "shared",
+        "trait:HW_CPU_X86_VMX": "required",
+        "hw_vif_multiqueue_enabled": "true",
+        "hw_firmware_stateless": "false",
+    }
     assert read_image(write(tmp_path, document)) == Image(name="cirros", properties=properties)
 
 

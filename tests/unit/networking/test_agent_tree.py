@@ -94,6 +94,14 @@ def test_the_port_traits_of_a_device() -> None:
     assert not both & set(plain.managed_traits)
 
 
+def test_the_device_of_tunnelled_networks_by_the_name_in_neutron() -> None:
+    agent = replace(OVS, bandwidths={"tunnels": {"egress": 7}}, hypervisors={"tunnels": "c1"})
+    (tree,) = build_networking_trees([agent], tunnelled_device="tunnels")
+    assert "CUSTOM_NETWORK_TUNNEL_PROVIDER" in tree.providers[2].traits
+    with pytest.raises(InvalidInput, match="device tunnels: no physical network"):
+        build_networking_trees([agent])
+
+
 def test_prohibited_vnic_types() -> None:
     (tree,) = build_networking_trees([OVS], prohibited_vnic_types=["direct", "smart-nic", "vdpa"])
     assert tree.providers[1].traits == {"CUSTOM_VNIC_TYPE_NORMAL"}
