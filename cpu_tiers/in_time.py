@@ -83,7 +83,7 @@ class Beside:
             self._resumes_at = 0.0
             return result
         # Not in the ``except``: oslo.log appends the error that is being handled to each message.
-        self._drop(reason, resumes_at)
+        self.drop(reason, resumes_at)
         return None
 
     def _may_try(self) -> bool:
@@ -97,7 +97,8 @@ class Beside:
                 self._resumes_at = now + self._pause
             return True
 
-    def _drop(self, reason: str, resumes_at: float) -> None:
+    def drop(self, reason: str, resumes_at: float = 0.0) -> None:
+        """Count work that was not done, and warn of it, if the last warning is old."""
         now = time.monotonic()
         with self._lock:
             self._resumes_at = resumes_at

@@ -178,11 +178,12 @@ recorded.
 
 The folder must exist, and the user of nova-scheduler must be allowed to
 create files in the folder. The file must be no link. All processes of
-nova-scheduler on a machine write the same file, without waiting for each
-other. If the file cannot be written within a second, the decision is not
-recorded, the log has at most one warning in a minute, and servers are
-placed nevertheless. The file has the ids of servers, and the names of
-flavors and of hosts, so only the user of nova-scheduler may read the file.
+nova-scheduler on a machine write the same file, and nothing bounds its
+size: have logrotate rename it. A thread of its own writes the file, so
+that a disk that hangs delays no server. Decisions that cannot be written
+are dropped, with at most one warning in a minute. The file has the ids of
+servers, and the names of flavors and of hosts, so only the user of
+nova-scheduler may read the file.
 
 nova-scheduler reads this option if nova-scheduler has loaded the weigher of
 cpu-tiers.
@@ -190,17 +191,6 @@ cpu-tiers.
 Related options:
 
 * ``[filter_scheduler] weight_classes``
-* ``[filter_scheduler] decision_record_max_mb``
-""",
-    ),
-    cfg.IntOpt(
-        "decision_record_max_mb",
-        default=64,
-        min=1,
-        help="""
-The largest size of ``decision_record_file`` in MiB. A full file takes the name
-of ``decision_record_file`` with ``.1`` at its end, replaces the older file of
-this name, and a new file begins. A decision takes 1 to 10 KiB.
 """,
     ),
 ]

@@ -22,7 +22,6 @@ MODES = {"threading": "wraps", "eventlet": "wrapt"}
 """Both modes, each with the way in which a vendor's product wraps functions of Nova there."""
 
 SCHEDULER = "nova-scheduler"
-RECORD_MB = 32
 LOADED = "WSGI app 0 "
 """The beginning of the line of uWSGI that says that nova-api is loaded."""
 
@@ -119,7 +118,6 @@ def services(cloud: Cloud, name: str) -> Iterator[Mode]:
             "api": {"refuse_faulty_flavors": True},
             "filter_scheduler": {
                 "decision_record_file": record,
-                "decision_record_max_mb": RECORD_MB,
                 "give_back_oversold_claims": True,
             },
         }

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.skipif(
 # The page for the messages of a module: the longest name counts.
 SECTIONS = {
     "accounting": "Allocations and guests",
-    "bounded_file": "nova-scheduler",
     "conf": "nova.conf and the host",
     "extensions": "All services of Nova",
     "extra_specs": "Flavors, images and ports",

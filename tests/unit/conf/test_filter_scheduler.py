@@ -25,7 +25,6 @@ def test_all_options_are_off_by_default() -> None:
     # Without effect at a multiplier of 0.0, without a file, and without a trait of PRESSURE.
     assert on == {
         "resource_provider_scoring": "literal",
-        "decision_record_max_mb": 64,
         "resource_provider_shape": "0=1,100=0",
         "resource_provider_trait_weight_multiplier": 1000.0,
         "resource_provider_avoided_traits": ["PRESSURE_*", "CUSTOM_PRESSURE_*"],

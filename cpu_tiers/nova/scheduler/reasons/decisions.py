@@ -1,4 +1,4 @@
-"""Seams that keep a record of each decision of nova-scheduler in a file.
+"""Seams that record each decision of nova-scheduler.
 
 The document is JSON; docs/admin/decision-record.rst describes the keys.
 """
@@ -10,25 +10,24 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import oslo_messaging
 from nova import objects, weights
 from nova.context import RequestContext
 
-from cpu_tiers.bounded_file import append
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.in_time import Beside
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.notes import search_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.protocols import ReportClient
+from cpu_tiers.nova.scheduler.reasons import decision_log
 from cpu_tiers.nova.seams import Function, seam
 
 LOG = logging.getLogger(__name__)
 
-_RECORD = Beside("record of a decision", seconds=1.0)
+_RECORD = Beside("record of a decision", seconds=0.0)
 
 MOST_HOSTS = 10
 """So many hosts of a list are named; the number of all hosts is told beside it."""
@@ -148,16 +147,15 @@ def _record(
 
 
 def _write(decision: Decision, selections: Any, fault: str | None) -> None:
-    group = CONF[filter_scheduler.GROUP]
     # An old nova-conductor wants dictionaries in place of lists of selections.
     made = [own for own in selections if isinstance(own, list)]
-    _RECORD.do(
-        lambda: append(
-            Path(group.decision_record_file),
-            decision.document(made, fault),
-            max_mb=group.decision_record_max_mb,
-        )
-    )
+    path = CONF[filter_scheduler.GROUP].decision_record_file
+    try:
+        dropped = decision_log.write(path, decision.document(made, fault))
+    except Exception as error:  # a record costs no server its host
+        dropped = repr(error)
+    if dropped:
+        _RECORD.drop(dropped)
 
 
 def _round_of(spec_obj: objects.RequestSpec) -> Round | None:
