@@ -64,6 +64,16 @@ class Inventory:
         return int((self.total - self.reserved) * self.allocation_ratio)
 
     @property
+    def limit(self) -> int:
+        """Return the capacity as if nothing was reserved."""
+        return int(self.total * self.allocation_ratio)
+
+    @property
+    def is_reserved_whole(self) -> bool:
+        """Tell whether all is reserved, as by Nova for a used node of Ironic."""
+        return self.reserved >= self.total
+
+    @property
     def units(self) -> ClaimUnits:
         """Return the amounts that a single claim may have."""
         return ClaimUnits(self.min_unit, self.max_unit, self.step_size)

@@ -49,8 +49,14 @@ class Provider:
         )
 
     def excesses(self) -> list[Excess]:
-        """Return the resource classes with an excess, sorted by name."""
-        capacities = {name: of.capacity for name, of in sorted(self.inventories.items())}
+        """Return the resource classes with an excess, sorted by name.
+
+        Nova reserves all of a used node of Ironic, and of a used one-time device: no excess.
+        """
+        capacities = {
+            name: of.limit if of.is_reserved_whole else of.capacity
+            for name, of in sorted(self.inventories.items())
+        }
         return [
             Excess(self.name, name, self.used[name], capacity)
             for name, capacity in capacities.items()

@@ -85,9 +85,7 @@ def print_cloud(
         print_table(
             console, "How many more servers of each tier fit, of one tier alone", _more(rooms)
         )
-    if cloud.excesses:
-        print_table(console, "Over the capacity", _over(cloud, show_all=show_all))
-        print_rest(console, len(cloud.excesses), show_all=show_all)
+    _print_excesses(console, cloud, show_all=show_all)
     if groups:
         of_groups = group_sums(cloud.amounts, groups)
 
@@ -106,6 +104,16 @@ def print_cloud(
         _print_left(console, "host", hosts, host_label, _LEFT_OF_HOSTS, show_all=show_all)
     if cloud.domain:
         console.print(Text(f" Hosts are named without {printable(cloud.domain)}"))
+
+
+def _print_excesses(console: Console, cloud: SoldCloud, *, show_all: bool) -> None:
+    for title, amounts in (
+        ("Over the capacity", cloud.excesses),
+        ("Reserved, but used: reserve less, or move servers", cloud.of_reserved),
+    ):
+        if amounts:
+            print_table(console, title, _over(cloud, amounts, show_all=show_all))
+            print_rest(console, len(amounts), show_all=show_all)
 
 
 def first_line(cloud: SoldCloud) -> str:
@@ -179,10 +187,10 @@ def _more(rooms: Sequence[TierRoom]) -> Table:
     return table
 
 
-def _over(cloud: SoldCloud, *, show_all: bool) -> Table:
+def _over(cloud: SoldCloud, amounts: Sequence[SoldAmount], *, show_all: bool) -> Table:
     table = text_table("provider", "class", "capacity", "used")
     table.columns[1].justify = "left"
-    for a in cloud.excesses if show_all else cloud.excesses[:MOST_LINES]:
+    for a in amounts if show_all else amounts[:MOST_LINES]:
         names = (cloud.short_name(a.host, a.provider), a.resource_class)
         texts = (Text(printable(name)) for name in names)
         table.add_row(*texts, f"{a.capacity:,}", f"{a.used:,}")

@@ -105,14 +105,19 @@ def _sections(
             chart=charts.heat_map(data.classes, len(cloud.hosts)),
         )
         yield PageSection(key="left", title="Hosts at a glance", parts=[chart])
-    if cloud.excesses:
-        columns = ("host", "provider", "class", "capacity", "used")
-        rows: list[Sequence[Cell]] = []
-        for a in cloud.excesses:
-            provider = cloud.short_name(a.host, a.provider)
-            rows.append((_link(data, a.host), provider, a.resource_class, a.capacity, a.used))
-        table = PageTable(title="Providers over their capacity", columns=columns, rows=rows)
-        yield PageSection(key="over", title="Over the capacity", parts=[table])
+    for key, title, heading, amounts in (
+        ("over", "Over the capacity", "Providers over their capacity", cloud.excesses),
+        ("reserved", "Reserved, but used", "Providers with servers on what is reserved",
+         cloud.of_reserved),
+    ):  # fmt: skip
+        if amounts:
+            columns = ("host", "provider", "class", "capacity", "used")
+            rows: list[Sequence[Cell]] = []
+            for a in amounts:
+                provider = cloud.short_name(a.host, a.provider)
+                rows.append((_link(data, a.host), provider, a.resource_class, a.capacity, a.used))
+            table = PageTable(title=heading, columns=columns, rows=rows)
+            yield PageSection(key=key, title=title, parts=[table])
     if cloud.tiers:
         yield PageSection(key="sold", title="Sold", parts=_sold(cloud, data))
     if rooms:

@@ -53,7 +53,7 @@ class Snapshot:
 
         :param is_empty: leave out the allocations.
         """
-        return SimulatedCloud(self.providers if is_empty else self.used_providers())
+        return SimulatedCloud(map(_emptied, self.providers) if is_empty else self.used_providers())
 
     def used_providers(self) -> Iterator[Provider]:
         """Yield the providers with what all consumers have of them."""
@@ -127,6 +127,19 @@ class Snapshot:
         )
         faults.raise_if_any()
         return snapshot
+
+
+def _emptied(provider: Provider) -> Provider:
+    """Return a provider without servers, for which Nova reserves no node and no device whole."""
+    return replace(
+        provider,
+        inventories={
+            name: replace(of, reserved=0)
+            if of.is_reserved_whole and name.startswith("CUSTOM_")
+            else of
+            for name, of in provider.inventories.items()
+        },
+    )
 
 
 def _text_of(time: datetime) -> str:

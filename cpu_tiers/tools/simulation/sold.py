@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
@@ -39,7 +40,10 @@ class SoldAmount:
     """A resource class of a provider, with the sold amount.
 
     :param host: the name of the root provider.
+    :param capacity: what can be allocated. Of an inventory that is reserved whole, as by Nova
+        while a node of Ironic or a one-time device is used, the used amount.
     :param tiers: by the name of the tier; the amounts add up to ``used``.
+    :param reserved: how much more could be allocated if nothing was reserved.
     """
 
     host: str
@@ -48,11 +52,17 @@ class SoldAmount:
     capacity: int
     used: int
     tiers: Mapping[str, TierSale]
+    reserved: int = 0
 
     @property
     def is_over(self) -> bool:
-        """Tell whether more is allocated than the capacity."""
-        return self.used > self.capacity
+        """Tell whether more is allocated than there is: total x ratio."""
+        return self.used > self.capacity + self.reserved
+
+    @property
+    def is_of_reserved(self) -> bool:
+        """Tell whether a part of what is reserved is allocated, and no more."""
+        return self.used > self.capacity and not self.is_over
 
 
 class SoldPart(NamedTuple):
@@ -105,8 +115,13 @@ class SoldCloud:
 
     @property
     def excesses(self) -> tuple[SoldAmount, ...]:
-        """Return the amounts of which more is allocated than the capacity."""
+        """Return the amounts of which more is allocated than there is."""
         return tuple(amount for amount in self.amounts if amount.is_over)
+
+    @property
+    def of_reserved(self) -> tuple[SoldAmount, ...]:
+        """Return the amounts of which a part of what is reserved is allocated."""
+        return tuple(amount for amount in self.amounts if amount.is_of_reserved)
 
 
 def sold_cloud(
@@ -138,8 +153,7 @@ def sold_cloud(
         for name in sorted({*provider.inventories, *of_provider} - {NUMA_SERVER}):
             sold = sorted(of_provider.get(name, ()))
             inventory = provider.inventories.get(name)
-            capacity = inventory.capacity if inventory else 0
-            amounts.append(_amount(hosts_by_id[provider.uuid], provider, name, capacity, sold))
+            amounts.append(_amount(hosts_by_id[provider.uuid], provider, name, inventory, sold))
             listed += sold
     hosts = frozenset(a.host for a in amounts if a.resource_class in (VCPU, PCPU))
     disabled = (p.name for p in ordered if p.parent is None and DISABLED_TRAIT in p.traits)
@@ -167,16 +181,22 @@ def common_domain(names: Iterable[str]) -> str:
 
 
 def _amount(
-    host: str, provider: Provider, name: str, capacity: int, parts: list[SoldPart]
+    host: str, provider: Provider, name: str, inventory: Inventory | None, parts: list[SoldPart]
 ) -> SoldAmount:
+    used, limit, capacity = sum(part.amount for part in parts), 0, 0
+    if inventory:
+        limit, capacity = inventory.limit, inventory.capacity
+        if inventory.is_reserved_whole:
+            capacity = min(used, limit)
     tiers = _added((part.tier, TierSale(1, part.amount)) for part in parts)
     return SoldAmount(
         host=host,
         provider=provider.name,
         resource_class=name,
         capacity=capacity,
-        used=sum(part.amount for part in parts),
+        used=used,
         tiers=dict(sorted(tiers.items())),
+        reserved=limit - capacity,
     )
 
 

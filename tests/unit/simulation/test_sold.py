@@ -1,9 +1,11 @@
 """What of a cloud is sold, to which tier, and what is over its capacity."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
+from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.sold import SoldAmount, TierSale, common_domain, sold_cloud
@@ -63,6 +65,50 @@ def test_more_than_the_capacity_is_over() -> None:
     cloud = sold_cloud(Snapshot(providers=PROVIDERS, consumers=consumers), [])
     (over,) = cloud.excesses
     assert (over.host, over.provider, over.used, over.capacity) == ("host-1", "host-1_NUMA0", 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("inventory", "used", "capacity", "is_over", "is_of_reserved"),
+    [
+        pytest.param(
+            Inventory(total=1, reserved=1, max_unit=1), 1, 1, False, False,
+            id="Nova reserves a used node of Ironic: nothing is over, and 0 of 1 are left",
+        ),
+        pytest.param(
+            Inventory(total=1, reserved=1, max_unit=1), 0, 0, False, False,
+            id="a reserved node without a server has nothing to give",
+        ),
+        pytest.param(
+            Inventory(total=1, reserved=1, max_unit=1), 2, 1, True, False, id="more than the total"
+        ),
+        pytest.param(
+            Inventory(total=100, reserved=20, max_unit=100), 90, 80, False, True,
+            id="90 of 80 that are not reserved, but of 100",
+        ),
+        pytest.param(
+            Inventory(total=10, reserved=2, max_unit=10, allocation_ratio=2.0), 21, 16, True,
+            False, id="21 of 10 x 2",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_reserved(
+    inventory: Inventory, used: int, capacity: int, is_over: bool, is_of_reserved: bool
+) -> None:
+    node = replace(provider("node"), inventories={"CUSTOM_METAL": inventory})
+    consumers = {"a": {"node": {"CUSTOM_METAL": used}}} if used else {}
+    (amount,) = sold_cloud(Snapshot(providers=(node,), consumers=consumers), []).amounts
+    assert (amount.used, amount.capacity) == (used, capacity)
+    assert (amount.is_over, amount.is_of_reserved) == (is_over, is_of_reserved)
+    # What Placement granted within the capacity of Nova's own reservation is no excess anywhere.
+    excesses = replace(node, used={"CUSTOM_METAL": used}).excesses()
+    assert bool(excesses) == (is_over or is_of_reserved)
+
+
+def test_without_servers_nova_reserves_no_node() -> None:
+    reserved = Inventory(total=1, reserved=1, max_unit=1)
+    node = replace(provider("node"), inventories={"CUSTOM_METAL": reserved})
+    (host,) = Snapshot(providers=(node,), consumers={}).cloud(is_empty=True).hosts
+    assert [stock.free for stock in host.stocks] == [1]
 
 
 def test_use_without_an_inventory_is_over() -> None:
