@@ -39,6 +39,9 @@ SILENT_LOOKS = 3
 class HostPressure(NovaConfCommand, ListCommand):
     """Set or clear one trait CUSTOM_PRESSURE_NAME of a host; the other traits of the host stay.
 
+    New servers avoid the host if nova.conf of nova-scheduler has, in [filter_scheduler],
+    resource_provider_avoided_traits = CUSTOM_PRESSURE_*, and the weigher of cpu-tiers is loaded.
+
     With --watch, the command stays, sets the trait while threads of the host wait for CPUs, and
     clears the trait when they wait less, when the command ends, and after three looks without a
     reading.
