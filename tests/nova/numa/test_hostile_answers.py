@@ -110,8 +110,8 @@ UNKNOWN_NODES = {
     "without traits": without(summaries, "traits"),
     "traits are null": put(summaries, traits=None),
 }
-"""Answers with which a stock nova-scheduler selects the host, and the NUMA query none: nobody knows
-the CPUs of a provider (docs/contributor/decisions/numa-queries.rst, D75)."""
+"""Answers with which only a stock nova-scheduler selects the host: with the NUMA query, nobody
+knows the CPUs of a provider (docs/contributor/decisions/numa-queries.rst, D75)."""
 
 REFUSED: dict[str, Callable[[Body], bytes]] = {
     "HTML": lambda answer: b"<html>busy</html>",
