@@ -55,7 +55,8 @@ def test_an_oversold_host(found: HostCgroups, shares: int, text: str) -> None:
 def test_servers_that_are_shut_off_have_sold_shares() -> None:
     allocated = HostShares(capacity=200, held={"gold-uuid": 100, "off": 100})
     host = evidence(GOLD, PLAIN, allocated=allocated, shares=200, found=cgroups(gold=100))
-    assert (shared_weights(host).tiers, shared_weights(host).total) == (200, 300)
+    weights = shared_weights(host)
+    assert [weights.tiers, weights.total] == [200, 300]
 
 
 def test_dedicated_vcpus_weigh_nothing_on_the_shared_cpus() -> None:

@@ -22,5 +22,5 @@ def test_placement_goes_before_nova_conf() -> None:
     by_placement = Sale(cpus=1, shares=Fraction(600))
     assert (promises.is_other(None), promises.is_other(by_placement)) == (False, True)
     entitlement, dues = promises.made_to([GOLD], 100, by_placement)["gold"]
-    assert (entitlement.floor, dues.sold) == (1, Fraction(1, 6))
+    assert [entitlement.floor, dues.sold] == [1, Fraction(1, 6)]
     assert not promises.is_other(by_placement)

@@ -102,7 +102,7 @@ def test_no_host_that_is_sold_keeps_less(default_weight: int) -> None:
     for _ in range(40):
         cpus, ratio = draws.choice([1, 2, 3, 8]), draws.choice([1, 2, 4])
         left = shares = 100 * cpus * ratio
-        guests = {}
+        guests = dict[str, Contender]()
         while left:
             vcpus = draws.choice([1, 1, 2, 4])
             claim = min(left, draws.choice([25, 50, 100]) * vcpus)
