@@ -36,7 +36,7 @@ from cpu_tiers.tools.page.cloud_data import AuditedHost, AuditFinding, GuestFigu
 from cpu_tiers.tools.placement.cloud_reader import read_sold_cloud
 from cpu_tiers.tools.simulation.project_sales import project_sales
 from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.sold import SoldCloud, TierRoom, sold_cloud
+from cpu_tiers.tools.simulation.sold import SoldCloud, SoldPart, TierRoom, sold_cloud
 from cpu_tiers.tools.tiers.tier import Tier
 
 LOG = logging.getLogger(__name__)
@@ -235,7 +235,7 @@ class CloudShow(NovaConfCommand, ListCommand):
         groups = _groups_of(cloud.hosts, named, kind) if is_of_hosts else {}
         is_text = parsed_args.formatter == self.formatter_default
         wants_rooms = is_text or parsed_args.html or parsed_args.prometheus
-        rooms = self._rooms(conf, source, tiers) if wants_rooms else []
+        rooms = self._rooms(conf, source, tiers, cloud.parts) if wants_rooms else []
         if parsed_args.html:
             names = _server_names(source) if parsed_args.names else {}
             _write(parsed_args.html, cloud, given, names, rooms, groups)
@@ -262,14 +262,18 @@ class CloudShow(NovaConfCommand, ListCommand):
         return project_rows(sales, owners.names)
 
     def _rooms(
-        self, conf: cfg.ConfigOpts, cloud: CloudSource, tiers: Sequence[Tier]
+        self,
+        conf: cfg.ConfigOpts,
+        cloud: CloudSource,
+        tiers: Sequence[Tier],
+        sold: Iterable[SoldPart],
     ) -> list[TierRoom]:
         if self.wants_embedded:  # has no Nova beside it
             return []
         with ProgressLine("asking for the room of each tier"):
             try:
                 self.find_tiers(conf, cloud)
-                return tier_rooms(cloud, conf, tiers)
+                return tier_rooms(cloud, conf, tiers, sold)
             except CpuTiersError as error:  # the rest of the answer is complete
                 LOG.warning("How many more servers of each tier fit is left out: %s", error)
                 return []

@@ -180,10 +180,12 @@ def _tiers(cloud: SoldCloud) -> Table:
 
 
 def _more(rooms: Sequence[TierRoom]) -> Table:
-    table = text_table("tier", "smallest flavor", "more")
+    table = text_table("tier", "flavor", "more")
     table.columns[1].justify = "left"
     for room in rooms:
-        table.add_row(Text(printable(room.tier)), Text(printable(room.flavor)), room.text)
+        table.add_row(
+            Text(printable(room.tier)), Text(printable(room.flavor + room.note)), room.text
+        )
     return table
 
 

@@ -123,8 +123,8 @@ def _sections(
     if rooms:
         table = PageTable(
             title="How many more servers of each tier fit",
-            columns=("tier", "smallest flavor", "more"),
-            rows=[(r.tier, r.flavor, r.more if r.is_exact else r.text) for r in rooms],
+            columns=("tier", "flavor", "more"),
+            rows=[(r.tier, r.flavor + r.note, r.more if r.is_exact else r.text) for r in rooms],
         )
         text = "Of one tier alone, as if the other tiers got no servers."
         yield PageSection(key="more", title="Room", texts=[text], parts=[table])

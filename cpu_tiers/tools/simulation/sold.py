@@ -228,14 +228,16 @@ class ClassSum(NamedTuple):
 class TierRoom(NamedTuple):
     """How many more servers of a tier a cloud takes, as if the other tiers got no servers.
 
-    :param flavor: the smallest flavor of the tier, for which the number is.
+    :param flavor: the flavor that stands for the tier, for which the number is.
     :param is_exact: ``False`` if the search was cut short; then more servers may fit.
+    :param note: for which flavors the flavor stands, to follow its name.
     """
 
     tier: str
     flavor: str
     more: int
     is_exact: bool = True
+    note: str = ""
 
     @property
     def text(self) -> str:

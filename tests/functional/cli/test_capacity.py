@@ -43,7 +43,7 @@ def test_servers_of_each_flavor(
 
 
 def test_each_tier_of_the_cloud(run: Command, save: Command) -> None:
-    """Without a flavor, the smallest flavor of each tier stands for the tier."""
+    """A flavor stands for each tier: the smallest without a condition; a faulty one is named."""
     inventories = {
         name: {"total": n, "reserved": 0, "min_unit": 1, "max_unit": n, "step_size": 1}
         | {"allocation_ratio": 1.0}
@@ -61,6 +61,12 @@ def test_each_tier_of_the_cloud(run: Command, save: Command) -> None:
         for name, vcpus, specs in (
             ("gold.2", 2, {"quota:cpu_shares_multiplier": "200"}),
             ("gold.4", 4, {"quota:cpu_shares_multiplier": "200"}),
+            (
+                "avx",
+                1,
+                {"quota:cpu_shares_multiplier": "200", "trait:HW_CPU_X86_AVX2": "required"},
+            ),
+            ("both", 1, {"quota:cpu_shares": "25", "quota:cpu_shares_multiplier": "25"}),
             ("plain.9", 9, {}),
         )
     ]
@@ -76,7 +82,16 @@ def test_each_tier_of_the_cloud(run: Command, save: Command) -> None:
         ("no tier", "plain.9", 0),
     ]
     assert rows[1]["hosts"] == [{"host": "h", "more": 0, "limited_by": "VCPU max_unit 8"}]
-    assert "1 hosts: 1 limited by CUSTOM_VCPU_SHARES" in run(*arguments).stdout
+    shown = run(*arguments)
+    assert "1 host: 1 limited by CUSTOM_VCPU_SHARES" in shown.stdout
+    assert "gold.2 (for 3 flavors)" in shown.stdout
+    assert "A flavor is left out: flavor both, extra specs" in shown.stderr
+    # Most servers are of gold.4: one of gold.4 fits beside another.
+    snapshot = json.loads(Path(path).read_text())
+    snapshot["consumers"]["s"] = {"h": {"VCPU": 4, "MEMORY_MB": 512, "CUSTOM_VCPU_SHARES": 800}}
+    path = save(snapshot, "cloud.json")
+    text = run("--config-file", conf, "cloud", "show", "--snapshot", path).stdout
+    assert "multiplier 200 gold.4 (for 3 flavors) 0" in " ".join(text.split())
 
 
 def test_refusals(

@@ -39,7 +39,7 @@ def test_a_search_that_was_cut_short_gives_the_least_number() -> None:
     console = Console(file=io.StringIO(), width=80)
     print_cloud(console, cloud_of(["a"]), rooms, show_all=False)
     assert isinstance(console.file, io.StringIO)
-    assert "gold.1            at least 1,234" in console.file.getvalue()
+    assert "gold.1   at least 1,234" in console.file.getvalue()
 
 
 def test_a_qualified_name_is_shortened_by_the_common_domain() -> None:

@@ -72,9 +72,13 @@ def test_the_numbers_are_equal_to_capacity(
     start = lines.index("How many more servers of each tier fit, of one tier alone")
     # On two hosts each: 800 // 250, 8 // 2 and 8 // 3.
     more = [("multiplier 250", "other", 6), ("gold", "gold.2", 8), ("no tier", "plain", 4)]
-    assert lines[start + 3 : start + 6] == [f"{tier} {name} {n}" for tier, name, n in more]
+    assert lines[start + 3 : start + 6] == [
+        "multiplier 250 other 6", "gold gold.2 (for 2 flavors) 8", "no tier plain 4",
+    ]  # fmt: skip
     assert "A flavor is left out: " in result.stderr
-    assert '<td>gold</td><td>gold.2</td><td class="number">8</td>' in page.read_text()
+    assert (
+        '<td>gold</td><td>gold.2 (for 2 flavors)</td><td class="number">8</td>' in page.read_text()
+    )
     faults[:] = [("GET /flavors", "flavors")]
     rows = json.loads(run(*conf, "capacity", "-f", "json").stdout)
     assert [(row["flavor"], row["more"]) for row in rows] == [(name, n) for _, name, n in more]

@@ -1,0 +1,139 @@
+"""The flavor that stands for a tier, where an answer has a row for each tier of the cloud.
+
+A flavor stands for others if it asks for no more than the sizes and the weight of its tier: then
+no host is excluded for a reason that the other flavors do not have. Of these plain flavors, the
+flavor that most servers have is chosen, and of equally common flavors the smallest.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from oslo_config import cfg
+
+from cpu_tiers.errors import FaultList, InvalidInput, printable
+from cpu_tiers.extra_specs.shares import effective_shares
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.names import DISK_GB, VCPU_SHARES
+from cpu_tiers.tools.frame.cloud_source import CloudSource, warn_of_left_out_flavors
+from cpu_tiers.tools.frame.server_request import queries_of
+from cpu_tiers.tools.frame.terminal import join_names
+from cpu_tiers.tools.simulation.server_queries import ServerQueries
+from cpu_tiers.tools.simulation.sold import SoldPart
+from cpu_tiers.tools.tiers.pair import pair_faults
+from cpu_tiers.tools.tiers.tier import Tier, unnamed_tier
+from cpu_tiers.translators import ServerRequest
+
+LOG = logging.getLogger(__name__)
+
+Amounts = frozenset[tuple[str, int]]
+"""The amounts of a server by resource class, without the disk, which may be a volume."""
+
+
+class TierFlavor(NamedTuple):
+    """The flavor that stands for a tier.
+
+    :param flavors: how many flavors the tier has.
+    :param is_plain: whether the flavor asks for no more than the sizes and the weight of the tier.
+    """
+
+    tier: str
+    flavor: Flavor
+    queries: ServerQueries
+    flavors: int
+    is_plain: bool
+
+    @property
+    def note(self) -> str:
+        """Return for how many flavors the flavor stands, to follow the name of the flavor."""
+        notes = [f"for {self.flavors} flavors"] if self.flavors > 1 else []
+        notes += [] if self.is_plain else ["with conditions of its own"]
+        return f" ({', '.join(notes)})" if notes else ""
+
+
+class _Rated(NamedTuple):
+    is_plain: bool
+    flavor: Flavor
+    queries: ServerQueries
+
+
+def tier_flavors(
+    cloud: CloudSource,
+    conf: cfg.ConfigOpts,
+    server: ServerRequest,
+    tiers: Sequence[Tier] = (),
+    *,
+    member_of: Sequence[frozenset[str]] = (),
+    sold: Iterable[SoldPart] = (),
+) -> list[TierFlavor]:
+    """Return the flavor that stands for each tier of the cloud, the best tier first.
+
+    Flavors with faults are left out, and their faults are logged.
+
+    :param server: the server without its flavor.
+    :param tiers: the tiers that have names.
+    :param sold: what the servers of the cloud have, by which flavors are common or not.
+    :raises InvalidInput: the cloud has no flavors, or all have faults.
+    """
+    faults, differing = FaultList(), []
+    by_tier: dict[Fraction | None, list[_Rated]] = {}
+    for flavor in cloud.flavors(faults):
+        with faults:
+            queries = queries_of(conf, server._replace(flavor=flavor), member_of)
+            shares = effective_shares(flavor)
+            tier = None if shares is None else Fraction(shares.weight(flavor.vcpus), flavor.vcpus)
+            by_tier.setdefault(tier, []).append(_Rated(is_plain(flavor), flavor, queries))
+            if pair_faults(flavor, query_vcpu_shares=True):
+                differing.append(printable(flavor.name))
+    warn_of_left_out_flavors(faults)
+    if differing:
+        LOG.warning(
+            "The claim of shares does not agree with the weight in the flavors %s: see cpu-tiers"
+            " flavor check --all, and cpu-tiers host audit for the guests.",
+            join_names(differing),
+        )
+    if not by_tier:
+        raise InvalidInput.of(cloud.name, "no flavors", "name a file with flavors")
+    names = {Fraction(tier.shares.amount): tier.name for tier in tiers}
+    common = _servers_by_amounts(sold)
+    return [
+        _representative(
+            unnamed_tier(tier) if tier is None else names.get(tier, unnamed_tier(tier)),
+            by_tier[tier],
+            common,
+        )
+        for tier in sorted(by_tier, key=lambda tier: -(tier or 0))
+    ]
+
+
+def is_plain(flavor: Flavor) -> bool:
+    """Tell whether a flavor asks for no more than its sizes and the weight of its tier."""
+    return all(
+        key.startswith("quota:") or key == f"resources:{VCPU_SHARES}" for key in flavor.extra_specs
+    )
+
+
+def _representative(
+    tier: str, flavors: Sequence[_Rated], common: Mapping[Amounts, int]
+) -> TierFlavor:
+    def order(rated: _Rated) -> tuple[object, ...]:
+        servers = common.get(_amounts(rated.queries.first[0].resources()), 0)
+        flavor = rated.flavor
+        return not rated.is_plain, -servers, flavor.vcpus, flavor.memory_mb, flavor.name
+
+    chosen = min(flavors, key=order)
+    return TierFlavor(tier, chosen.flavor, chosen.queries, len(flavors), chosen.is_plain)
+
+
+def _servers_by_amounts(sold: Iterable[SoldPart]) -> Counter[Amounts]:
+    by_consumer: dict[str, Counter[str]] = {}
+    for part in sold:
+        of_consumer = by_consumer.setdefault(part.consumer, Counter())
+        of_consumer[part.resource_class] += part.amount
+    return Counter(map(_amounts, by_consumer.values()))
+
+
+def _amounts(resources: Mapping[str, int]) -> Amounts:
+    return frozenset((name, n) for name, n in resources.items() if n and name != DISK_GB)
