@@ -93,9 +93,7 @@ def test_the_options_that_are_numbers() -> None:
 
 
 def test_a_trait_is_not_both_preferred_and_avoided(tmp_path: Path) -> None:
-    preferred = "resource_provider_preferred_traits = PRESSURE_*, CUSTOM_A"
-    avoided = "resource_provider_avoided_traits = PRESSURE_*"
-    options = options_of(tmp_path, f"{preferred}\n{avoided}")
+    options = options_of(tmp_path, "resource_provider_preferred_traits = PRESSURE_*, CUSTOM_A")
     with pytest.raises(InvalidInput) as caught:
         request_traits(options, {})
     (fault,) = caught.value.faults
