@@ -1,10 +1,13 @@
 """A plain cloud: equal hosts, 15 flavors, no tiers, no devices, and servers that come and go.
 
-    python benchmarks/plain.py [--hosts N]… [--seed N]… [--policy P]… [--lifetimes PREDICTION]
+    python benchmarks/plain.py [--small] [--hosts N]… [--seed N]… [--policy P]…
+                               [--lifetimes PREDICTION]
 
 Prints the hosts that are empty, on average over the second half of the time, and the refused part
 of the core-hours. Each project uses some flavors, and a flavor of a project has its own lifetime:
 the lifetimes of its servers differ from this lifetime by a factor of e on average.
+
+With ``--small``, most servers are small, as in public clouds: 9 of 10 have 1 to 4 vCPUs.
 
 With ``--lifetimes``, ``best-fit`` alone first takes the hosts that would become empty hardly later
 with the server, after the lifetime that is predicted: ``exact``, ``off`` by a factor of e on
@@ -15,7 +18,7 @@ ended.
 import argparse
 import math
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import NamedTuple
@@ -38,6 +41,9 @@ CORES = 2_400
 SIZES = [(1, 2), (1, 4), (2, 2), (2, 4), (2, 8), (4, 2), (4, 4), (4, 8), (8, 2), (8, 4)]
 SIZES += [(8, 8), (16, 2), (16, 4), (16, 8), (32, 4)]
 """The vCPUs of each flavor, and its GiB of memory for each vCPU."""
+
+SMALL = {1: 40, 2: 30, 4: 20, 8: 7, 16: 2, 32: 1}
+"""With ``--small``, the percentage of the servers by their vCPUs."""
 
 ALONE = ",ram=0,cpu=0,disk=0"
 POLICIES = (
@@ -76,10 +82,10 @@ def flavors() -> dict[str, Flavor]:
     return found
 
 
-def servers(rng: random.Random) -> list[Server]:
+def servers(rng: random.Random, *, are_small: bool) -> list[Server]:
     """Return the requests in the order of time, which is in hours."""
     of_cloud = flavors()
-    names = [rng.sample(list(of_cloud), 4) for _ in range(PROJECTS)]
+    names = [_flavors_of_project(rng, list(of_cloud), are_small) for _ in range(PROJECTS)]
     usual = [[math.exp(rng.uniform(0, math.log(MOST_HOURS))) for _ in range(4)] for _ in names]
     activity = [rng.expovariate(1) for _ in names]
     drawn = []
@@ -94,6 +100,14 @@ def servers(rng: random.Random) -> list[Server]:
         Server(Arrival(time=time, flavor=name, lifetime=hours), project, error)
         for time, (name, hours, project, error) in zip(times, drawn, strict=True)
     ]
+
+
+def _flavors_of_project(rng: random.Random, names: list[str], are_small: bool) -> list[str]:
+    """Return four flavors; of mostly small servers, a project may have a flavor several times."""
+    if not are_small:
+        return rng.sample(names, 4)
+    sizes = Counter(vcpus for vcpus, _ in SIZES)
+    return rng.choices(names, [SMALL[vcpus] / sizes[vcpus] for vcpus, _ in SIZES], k=4)
 
 
 class Before:
@@ -171,10 +185,12 @@ def _expected_end(now: float, begin: float, predicted: float) -> float:
     return end if end > now else now + (now - begin)
 
 
-def run(policy: str, hosts: int, seed: int, lifetimes: str | None) -> Outcome:
+def run(
+    policy: str, hosts: int, seed: int, lifetimes: str | None, *, are_small: bool = False
+) -> Outcome:
     """Return the outcome of a policy."""
     rng = random.Random(seed)
-    stream = servers(rng)
+    stream = servers(rng, are_small=are_small)
     amounts = {"VCPU": CPUS, "MEMORY_MB": MEMORY_GIB * 1024, "DISK_GB": 4_000}
     inventories = {name: inventory(amount) for name, amount in amounts.items()}
     names = [f"host{number}" for number in range(hosts)]
@@ -197,6 +213,7 @@ def run(policy: str, hosts: int, seed: int, lifetimes: str | None) -> Outcome:
 def main() -> None:
     """Print a line for each policy and number of hosts."""
     parser = argparse.ArgumentParser(description="Empty hosts of a plain cloud.")
+    parser.add_argument("--small", action="store_true")
     parser.add_argument("--hosts", action="append", type=int)
     parser.add_argument("--seed", action="append", type=int)
     parser.add_argument("--policy", action="append")
@@ -208,7 +225,8 @@ def main() -> None:
     for hosts in options.hosts or (44, 50, 62):
         for policy in policies:
             outcomes = [
-                run(policy, hosts, seed, options.lifetimes) for seed in options.seed or (1, 2, 3)
+                run(policy, hosts, seed, options.lifetimes, are_small=options.small)
+                for seed in options.seed or (1, 2, 3)
             ]
             empty = [
                 fmean(m.empty for m in each.course[len(each.course) // 2 :]) for each in outcomes
@@ -216,7 +234,8 @@ def main() -> None:
             refused = [100 * (each.refused_core_hours or 0.0) for each in outcomes]
             by_seed = ", ".join(f"{e:.1f}/{r:.2f}" for e, r in zip(empty, refused, strict=True))
             print(
-                f"{hosts} hosts, {policy}, lifetimes {options.lifetimes}: "
+                f"{'small, ' if options.small else ''}{hosts} hosts, {policy},"
+                f" lifetimes {options.lifetimes}: "
                 f"{fmean(empty):.1f} empty hosts, {fmean(refused):.2f} % of the core-hours refused"
                 f" ({by_seed})",
                 flush=True,

@@ -104,8 +104,9 @@ nearly equal.
         help="""
 The multiplier of the preferred and avoided traits of a host, beside the
 weights of other weighers: the sum of the weights of its preferred traits,
-minus the sum of the weights of its avoided traits. Without such a trait on
-any host, no weight changes.
+minus the sum of the weights of its avoided traits. A trait of a shared pool
+counts for the hosts with a candidate that uses the pool. As long as neither
+nova.conf nor a flavor names a trait, no weight changes.
 
 A flavor names further traits by ``trait:NAME=preferred`` and
 ``trait:NAME=avoided``, with a weight by ``trait:NAME=avoided:2.5``; its
@@ -123,12 +124,13 @@ Related options:
     cfg.Opt(
         "resource_provider_avoided_traits",
         type=WeightedNames(are_prefixes=True),
-        default=["PRESSURE_*", "CUSTOM_PRESSURE_*"],
+        default=[],
         help="""
 Traits of hosts that servers avoid, whatever their flavor. An entry is the
 name of a trait, or the beginning of names with ``*``, and has the weight 1
 or a weight from 0 to 1000, such as ``CUSTOM_OLD=1.5``. If several entries
 are true of a trait, the full name counts, or else the longest beginning.
+``CUSTOM_PRESSURE_*`` avoids the hosts that ``cpu-tiers host pressure`` marks.
 """,
     ),
     cfg.Opt(

@@ -5,7 +5,7 @@ reports every fault with its place. Source: Placement API reference,
 ``GET /allocation_candidates``, microversion 1.36. Pure.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -123,6 +123,12 @@ class CandidatesAnswer:
                 candidates.setdefault(min(roots)[1], []).append(request)
         return candidates
 
+    def used_providers(self) -> Iterator[tuple[str, Collection[str]]]:
+        """Yield the root provider of the host of each candidate, and the candidate's providers."""
+        for host, requests in self.by_host().items():
+            for request in requests:
+                yield host, request.allocations.keys()
+
     def usable(self) -> "CandidatesAnswer":
         """Return the answer without the candidates on which no guest can be placed.
 
@@ -170,7 +176,8 @@ class CandidatesAnswer:
 
         def fits(uuid: str, name: str, amount: int) -> bool:
             of_class = self.provider_summaries[uuid]["resources"].get(name)
-            return of_class is None or of_class["used"] + amount <= of_class["capacity"]
+            # A capacity that is no number (NaN) decides nothing either.
+            return of_class is None or not of_class["used"] + amount > of_class["capacity"]
 
         requests = (
             request

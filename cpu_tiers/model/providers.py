@@ -64,21 +64,6 @@ class Provider:
         ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostShares:
-    """The shares of a host and of its child providers, and the excess of allocations there.
-
-    :param capacity: ``None`` if the host reports no VCPU_SHARES.
-    :param held: the shares that each consumer holds, by the uuid of the consumer; 0 for a consumer
-        that holds only other resources of the host.
-    :param excesses: the resource classes, of any kind, with more allocated than the capacity.
-    """
-
-    capacity: int | None
-    held: Mapping[str, int]
-    excesses: tuple[Excess, ...] = ()
-
-
 class ProviderTrees:
     """The trees of resource providers.
 

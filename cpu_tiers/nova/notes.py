@@ -34,11 +34,13 @@ class SearchNotes:
     """What Nova's ``RequestSpec`` does not have, for all servers of the request.
 
     :param has_warned: the faults of the flavor are in the log.
+    :param has_kept_order: the log says that the candidates of hosts are not sorted.
     :param decision: the record of the decision that is being made.
     :param candidates: the candidates with NUMA nodes of each host, by the ``id`` of the first.
     """
 
     has_warned: bool = False
+    has_kept_order: bool = False
     decision: Any = None
     candidates: dict[int, list[Any]] = field(default_factory=dict)
 

@@ -41,10 +41,9 @@ class HostState(Protocol):
 
 
 class HostManager(Protocol):
-    """Nova's ``HostManager``, which knows the aggregates and the servers of all hosts."""
+    """Nova's ``HostManager``, which knows the aggregates of all hosts."""
 
     _get_aggregates_info: Callable[[str], list[objects.Aggregate]]
-    _instance_info: dict[str, dict[str, Any]]
 
 
 class ReportClient(Protocol):

@@ -5,6 +5,9 @@ from operator import itemgetter
 
 from cpu_tiers.weights.forest import Summary
 
+_SHARES = "MISC_SHARES_VIA_AGGREGATE"
+"""The trait of a provider, such as a pool of disks, that serves hosts of other trees."""
+
 
 class SoftTraits:
     """The preferred and the avoided traits of a request, with their weights.
@@ -21,16 +24,24 @@ class SoftTraits:
         stems = {name.removesuffix("*") for name, weight in self._weights.items() if weight}
         self._stems = [s for s in stems if not any(o in s for o in stems - {s})]
 
-    def of_hosts(self, summaries: Mapping[str, Summary]) -> dict[str, dict[str, float]]:
+    def of_hosts(
+        self,
+        summaries: Mapping[str, Summary],
+        candidates: Iterable[tuple[str, Iterable[str]]] = (),
+    ) -> dict[str, dict[str, float]]:
         """Return the soft traits of each host that has any, with their weights.
 
-        A trait of several providers of a host counts once.
+        A trait of several providers of a host counts once. The traits of a sharing provider count
+        for each host with a candidate that uses the provider.
 
         :param summaries: ``provider_summaries`` of Placement's answer.
+        :param candidates: the host of each candidate, by the uuid of its root provider, and the
+            uuids of the providers from which the candidate takes resources.
         :returns: weights above or below 0, by the uuid of the root provider and by trait.
         """
         hosts: dict[str, dict[str, float]] = {}
-        for summary in summaries.values() if self._stems else ():
+        pools: dict[str, dict[str, float]] = {}
+        for uuid, summary in summaries.items() if self._stems else ():
             # nova-scheduler runs this for every provider of a request. Mostly no host has a soft
             # trait, and a search of the joined names is faster than a look at each name.
             names = "\n".join(summary["traits"])
@@ -38,7 +49,12 @@ class SoftTraits:
                 if stem in names:
                     weights = self._weights_of(summary["traits"])
                     hosts.setdefault(summary["root_provider_uuid"], {}).update(weights)
+                    if _SHARES in summary["traits"]:
+                        pools[uuid] = weights
                     break
+        for host, providers in candidates if pools else ():
+            for pool in pools.keys() & providers:
+                hosts.setdefault(host, {}).update(pools[pool])
         return hosts
 
     def _weights_of(self, traits: Iterable[str]) -> dict[str, float]:

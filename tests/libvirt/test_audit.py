@@ -189,13 +189,13 @@ def test_delivered_against_the_floor(start: Start, audit: Audit, tmp_path: Path)
     assert {("gold", "weight"), ("gold", "short")} <= set(found)
 
 
-def test_a_guest_that_sleeps_is_owed_nothing(start: Start, audit: Audit, tmp_path: Path) -> None:
+def test_nothing_is_due_to_a_guest_that_sleeps(start: Start, audit: Audit, tmp_path: Path) -> None:
     sleeper = start("sleeper", 100)
     metrics = tmp_path / "audit.prom"
     assert audit("--interval", "2", "--prometheus", str(metrics), status=0) == {}
     values = read_metrics(metrics, {sleeper.UUIDString(): "sleeper"})
     assert values["floor_cpus"] == {"sleeper": 1.0}
-    assert values["owed_cpus"] == pytest.approx({"sleeper": 0.0}, abs=0.02)
+    assert values["due_cpus"] == pytest.approx({"sleeper": 0.0}, abs=0.02)
 
 
 def test_a_guest_that_ends_meanwhile(

@@ -108,11 +108,11 @@ def _reading(watched: WatchedHost) -> Iterator[None]:
 
 
 def test_prometheus_reads_the_watch_and_the_rules(prometheus: Prometheus) -> None:
-    owed = "rate(cpu_tiers_watch_owed_floor_seconds_total[10s])"
+    rate = "rate(cpu_tiers_watch_due_seconds_total[10s])"
     due = {"watch-gold": 0.8, "watch-other": 0.2}  # 400 and 100 of 500 of one CPU
     wait_for(
-        lambda: prometheus.values(owed) == pytest.approx(due, abs=0.1),
-        "what is owed",
+        lambda: prometheus.values(rate) == pytest.approx(due, abs=0.1),
+        "what is due",
         [prometheus.daemon],
     )
     assert prometheus.values("cpu_tiers_watch_floor_cpus") == due
@@ -147,12 +147,23 @@ def queries(board: Any) -> Iterator[str]:
 
 def test_the_rules_fire(tmp_path: Path) -> None:
     test = tmp_path / "test.yml"
-    # Each minute the guest is owed 60 s. First it misses 12 s of them, a fifth, later nothing.
-    test.write_text(TEST.format(rules=RULES))
+    # Each minute 60 s are due. First 12 s of them are missing, a fifth, and then nothing. A guest
+    # without a tier uses half a CPU, and the guests weigh 1124 of 600 shares.
+    test.write_text(TEST.format(rules=RULES, **TEXTS))
     result = subprocess.run(["promtool", "test", "rules", test], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
     subprocess.run(["promtool", "check", "rules", RULES], check=True, capture_output=True)
 
+
+TEXTS = {
+    "cause": "Servers without a tier use 0.50 CPUs of the host."
+    " Run cpu-tiers host audit on the host: its findings name the causes.",
+    "oversold": "Servers without a tier: 1."
+    " Run cpu-tiers host audit on the host: the finding oversold says what weighs too much.",
+    "move": "Move guests away, or see the class V of SCS-0100 in docs/reference/entitlement.",
+    # 20 s a minute for 50 minutes
+    "under_class": "gold guests of h had less than a fifth of a core for 16m 40s of a day",
+}
 
 TEST = """\
 rule_files: [{rules}]
@@ -160,20 +171,48 @@ evaluation_interval: 1m
 tests:
   - interval: 1m
     input_series:
-      - series: cpu_tiers_watch_owed_floor_seconds_total{{instance="h", guest="g", tier="gold"}}
+      - series: cpu_tiers_watch_due_seconds_total{{instance="h", guest="g", tier="gold"}}
         values: 0+60x200
       - series: cpu_tiers_watch_missing_seconds_total{{instance="h", guest="g", tier="gold"}}
         values: 0+12x60 720x140
+      - series: cpu_tiers_watch_ran_seconds_total{{instance="h", guest="p", tier=""}}
+        values: 0+30x200
+      - series: cpu_tiers_watch_sold_cpus{{instance="h", guest="g", tier="gold"}}
+        values: 0.2x200
+      - series: cpu_tiers_watch_due_cpus{{instance="h", guest="p", tier=""}}
+        values: 0x200
+      - series: cpu_tiers_watch_host_shares{{instance="h"}}
+        values: 600x200
+      - series: cpu_tiers_watch_host_weight_shares{{instance="h"}}
+        values: 600x30 1124x170
+      - series: cpu_tiers_watch_under_class_seconds_total{{instance="h", guest="g", tier="gold"}}
+        values: 0+20x200
     alert_rule_test:
       - eval_time: 50m
         alertname: CpuTiersPromiseBurnsFast
         exp_alerts:
           - exp_labels: {{severity: page, instance: h, tier: gold}}
             exp_annotations:
-              summary: "gold guests of h lack 20% of their floor"
-              description: "Run cpu-tiers host audit on the host: its findings name the causes."
+              summary: "gold guests of h lack 20% of the CPU time that is due"
+              description: "{cause}"
       - {{eval_time: 110m, alertname: CpuTiersPromiseBurnsFast, exp_alerts: []}}
       - {{eval_time: 110m, alertname: CpuTiersGuestShort, exp_alerts: []}}
+      - {{eval_time: 50m, alertname: CpuTiersOversold, exp_alerts: []}}
+      - eval_time: 62m
+        alertname: CpuTiersOversold
+        exp_alerts:
+          - exp_labels: {{severity: ticket, instance: h}}
+            exp_annotations:
+              summary: "The guests of h weigh 1124 shares, more than the host sells"
+              description: "{oversold}"
+      - {{eval_time: 40m, alertname: CpuTiersUnderClass, exp_alerts: []}}
+      - eval_time: 50m
+        alertname: CpuTiersUnderClass
+        exp_alerts:
+          - exp_labels: {{severity: ticket, instance: h, tier: gold}}
+            exp_annotations:
+              summary: "{under_class}"
+              description: "{move}"
   - interval: 1m
     input_series:
       - series: cpu_tiers_tier_room{{tier="gold"}}

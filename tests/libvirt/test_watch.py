@@ -29,13 +29,19 @@ def test_counters_of_guests(hypervisor: libvirt.virConnect, tmp_path: Path) -> N
             spent = cpu_seconds(domain)[0] - before[domain.name()]
             assert guests[domain.name()].totals.ran == pytest.approx(spent, abs=0.3)
         # 400 and 100 of 500 of one CPU
-        assert [round(one.rates[0][0], 3) for one in guests.values()] in ([0.8, 0.2], [0.2, 0.8])
         of_gold, of_limited = guests["watch-gold"], guests["watch-limited"]
+        assert (of_gold.floor, of_limited.floor) == pytest.approx((0.8, 0.2))
+        # 400 and 100 of the 800 shares of two CPUs are sold, and Gold's floor is 0.8.
+        assert (of_gold.sold, of_gold.due) == pytest.approx((1, 0.8))
+        assert of_limited.sold == pytest.approx(0.25)
         assert (of_gold.tier, of_limited.tier) == ("gold", "")
-        assert of_gold.totals.owed_floor <= 0.8 * 3.5
+        assert of_gold.totals.due <= 0.8 * 3.5
         assert of_gold.stalls.throttled == 0
         assert of_limited.totals.ran < 0.3  # a fiftieth of the time, and a few periods more
         assert of_limited.stalls.throttled > 0.5
+        # Only its own quota stops the guest: 0.02 CPUs are due, and nothing is missing.
+        assert of_limited.due == pytest.approx(0.02)
+        assert (of_gold.totals.missing, of_limited.totals.missing) == (0, 0)
         assert sum(watched.reading.waits["gold"].runs) == of_gold.totals.runs > 0
     watched.read()
     assert watched.reading.guests == ()

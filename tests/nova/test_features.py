@@ -42,6 +42,7 @@ PORTS = "filter_scheduler.query_placement_for_port_traits"
 LEAST = "libvirt.least_weight_without_tier"
 MULTIPLIER = "filter_scheduler.resource_provider_weight_multiplier"
 SAME_HOST = "filter_scheduler.resource_provider_same_host_weight_multiplier"
+SAME_AGGREGATE = "filter_scheduler.resource_provider_same_aggregate_weight_multiplier"
 SAME_PROJECT = "filter_scheduler.resource_provider_same_project_weight_multiplier"
 EVERYTHING = (
     *(SHARES, QUERY, NODES, POLICIES, TRAITS, REFUSE, PORTS, GIVES_BACK, LACKING, RECORD),
@@ -84,7 +85,7 @@ def conf() -> Iterator[None]:
     for module in (api_options, compute, filter_scheduler, libvirt, quota, weigher):
         options.register(module)
     yield
-    for name in (*EVERYTHING, MULTIPLIER, SAME_HOST, SAME_PROJECT):
+    for name in (*EVERYTHING, MULTIPLIER, SAME_HOST, SAME_AGGREGATE, SAME_PROJECT):
         group, option = name.split(".")
         CONF.clear_override(option, group)
 
@@ -231,18 +232,17 @@ def test_a_feature_that_is_off_stops_no_service(
     assert wrapped() == []
 
 
-def test_only_nearness_to_the_present_host_needs_the_servers_of_hosts(
+def test_only_nearness_to_the_aggregates_of_a_host_needs_the_aggregates_of_hosts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    constructor = HostManager.__init__
-    monkeypatch.setattr(HostManager, "__init__", lambda self: None)  # sets no _instance_info
-    switch_on(MULTIPLIER, SAME_PROJECT)
+    monkeypatch.delattr(HostManager, "_get_aggregates_info")
+    switch_on(MULTIPLIER, SAME_PROJECT, SAME_HOST)
     start_scheduler()
     assert set(wrapped()) == SCORES
-    switch_on(SAME_HOST)
-    with pytest.raises(SeamMismatch, match=r"_instance_info does not exist.*feature nearness"):
+    switch_on(SAME_AGGREGATE)
+    with pytest.raises(SeamMismatch, match=r"_get_aggregates_info does not.*feature nearness"):
         start_scheduler()
-    monkeypatch.setattr(HostManager, "__init__", constructor)
+    monkeypatch.undo()
     start_scheduler()
 
 

@@ -20,8 +20,7 @@ _GROUPS = Attribute(_REQUEST, "_rg_by_id", dict)
 _HOST = "nova.scheduler.host_manager:HostState"
 _CANDIDATES = Attribute(_HOST, "allocation_candidates", list, ("host", "node", "cell"))
 _HOSTS = "nova.scheduler.host_manager:HostManager"
-_OF_HOSTS = (Attribute(_HOSTS, "_get_aggregates_info"), Attribute(_HOSTS, "_instance_info"))
-_OF_PRESENT_HOST = (weigher.SAME_HOST, weigher.SAME_AGGREGATE)
+_AGGREGATES = Attribute(_HOSTS, "_get_aggregates_info")
 _OF_NODES = (
     Attribute(_REQUEST, "_root_forbidden", set),
     Attribute(_REQUEST, "cpu_pinning_requested", bool),
@@ -33,10 +32,6 @@ _OF_NODES = (
 def _weighs(conf: cfg.ConfigOpts) -> bool:
     multipliers = ("resource_provider_weight_multiplier", *weigher.NEARNESS)
     return any(conf[filter_scheduler.GROUP][option] for option in multipliers)
-
-
-def _weighs_present_host(conf: cfg.ConfigOpts) -> bool:
-    return any(conf[filter_scheduler.GROUP][option] for option in _OF_PRESENT_HOST)
 
 
 def _names_constraints(conf: cfg.ConfigOpts) -> bool:
@@ -67,10 +62,9 @@ SCHEDULER = Service(
         ),
         Feature(
             name="nearness",
-            condition=_weighs_present_host,
-            switch=" or ".join(f"``[filter_scheduler] {option}``" for option in _OF_PRESENT_HOST),
+            option=f"filter_scheduler.{weigher.SAME_AGGREGATE}",
             wrappers=(),
-            attributes=_OF_HOSTS,
+            attributes=(_AGGREGATES,),
         ),
         Feature(
             name="vCPU shares",

@@ -1,15 +1,16 @@
 """How near hosts are to the present host of a server, and to its project.
 
-nova-scheduler imports this module where a multiplier of nearness is set. The module reads only
-what Nova has in memory: the request spec, the host states, and the aggregates and servers of the
-hosts. All results are from 0 to 1.
+nova-scheduler imports this module where a multiplier of nearness is set. All results are from 0
+to 1.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
+import functools
 from collections.abc import Sequence
 
 from nova import objects
+from nova.context import RequestContext, target_cell
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.conf.weigher import SAME_HOST, SAME_PROJECT
@@ -21,30 +22,61 @@ _PROJECTS = "filter_tenant_id"
 """The beginning of the metadata keys by which Nova reserves aggregates for projects."""
 
 
-def nearness(
-    option: str,
-    hosts: Sequence[HostState],
-    request_spec: objects.RequestSpec,
-    host_manager: HostManager | None,
-) -> list[float]:
-    """Return how near the hosts are.
+class Nearness:
+    """How near hosts are to the server of a request.
 
-    :param option: the name of the multiplier.
+    :param context: of the request.
+    :param host_manager: Nova's, which knows the aggregates of all hosts.
     """
-    if option == SAME_PROJECT:
-        return [_is_of_project(host, request_spec.project_id) for host in hosts]
-    present = None if host_manager is None else _present_host(request_spec, host_manager)
-    if host_manager is None or present is None:
-        return [0.0] * len(hosts)
-    if option == SAME_HOST:
-        return [float(host.host == present) for host in hosts]
-    keys = CONF[filter_scheduler.GROUP].resource_provider_same_aggregate_keys
-    shared = [
-        {group.id for group in host_manager._get_aggregates_info(present) if key in group.metadata}
-        for key in keys
-    ]
-    groups = [{group.id for group in host.aggregates} for host in hosts]
-    return [sum(not own.isdisjoint(of) for of in shared) / (len(keys) or 1) for own in groups]
+
+    def __init__(
+        self,
+        request_spec: objects.RequestSpec,
+        context: RequestContext | None,
+        host_manager: HostManager | None,
+    ) -> None:
+        self._request_spec = request_spec
+        self._context = context
+        self._host_manager = host_manager
+
+    def to(self, option: str, hosts: Sequence[HostState]) -> list[float]:
+        """Return how near the hosts are.
+
+        :param option: the name of the multiplier.
+        """
+        if option == SAME_PROJECT:
+            return [_is_of_project(host, self._request_spec.project_id) for host in hosts]
+        if option == SAME_HOST:
+            return [float(host.host == self._present_host) for host in hosts]
+        if self._host_manager is None or self._present_host is None:
+            return [0.0] * len(hosts)
+        keys = CONF[filter_scheduler.GROUP].resource_provider_same_aggregate_keys
+        groups = self._host_manager._get_aggregates_info(self._present_host)
+        shared = [{group.id for group in groups if key in group.metadata} for key in keys]
+        of_hosts = [{group.id for group in host.aggregates} for host in hosts]
+        return [
+            sum(not own.isdisjoint(of) for of in shared) / (len(keys) or 1) for own in of_hosts
+        ]
+
+    @functools.cached_property
+    def _present_host(self) -> str | None:
+        """The host of a server that is moved; ``None`` for a server without a host.
+
+        Nova's moves ignore the present host, and name the host first. Only a resize that may stay
+        on the host does not: the server's own record is read, in one query. Nova's lists of the
+        servers of each host are no source: after a live migration, or after an evacuation, the
+        list of the former host has the server still.
+        """
+        if ignored := field(self._request_spec, "ignore_hosts"):
+            return str(ignored[0])
+        destination = field(self._request_spec, "requested_destination")
+        cell = field(destination, "cell") if destination else None
+        if self._context is None or cell is None:
+            return None  # a new server: only the requests of servers that exist name a cell
+        with target_cell(self._context.elevated(), cell) as context:
+            uuid = self._request_spec.instance_uuid
+            host: str | None = objects.Instance.get_by_uuid(context, uuid, expected_attrs=[]).host
+        return host
 
 
 def _is_of_project(host: HostState, project: str) -> float:
@@ -57,18 +89,3 @@ def _is_of_project(host: HostState, project: str) -> float:
             if key.startswith(_PROJECTS)
         )
     )
-
-
-def _present_host(request_spec: objects.RequestSpec, host_manager: HostManager) -> str | None:
-    """Return the host of a server that is moved; ``None`` for a server without a host.
-
-    Nova's moves ignore the present host, and name the host first; only a resize that may stay on
-    the host does not. The present host of such a resize is known only with ``[filter_scheduler]
-    track_instance_changes``.
-    """
-    if ignored := field(request_spec, "ignore_hosts"):
-        return str(ignored[0])
-    # A copy: other threads of nova-scheduler add hosts.
-    known = list(host_manager._instance_info.items())
-    server = request_spec.instance_uuid
-    return next((host for host, info in known if server in info["instances"]), None)

@@ -11,7 +11,7 @@ import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nova import objects
 from nova.context import RequestContext
@@ -33,6 +33,9 @@ from cpu_tiers.weights import (
     make_forest,
 )
 
+if TYPE_CHECKING:
+    from cpu_tiers.nova.scheduler.nearness import Nearness
+
 LOG = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
@@ -46,7 +49,8 @@ class RequestScores:
 
     :param summaries: the provider summaries of Placement's answer. They are a
         snapshot from before the first server of the request was claimed.
-    :param host_manager: Nova's, which knows the aggregates and the servers of all hosts.
+    :param host_manager: Nova's, which knows the aggregates of all hosts.
+    :param context: of the request.
     """
 
     def __init__(
@@ -54,11 +58,15 @@ class RequestScores:
         summaries: Mapping[str, Mapping[str, Any]],
         request_spec: objects.RequestSpec,
         host_manager: HostManager | None = None,
+        context: RequestContext | None = None,
     ) -> None:
         self._summaries = summaries
+        self._context = context
         self._host_manager = host_manager
         self._request_spec = request_spec
         self._has_failed = False
+        self._shapes: dict[str, RequestedToCapacity | None] = {}
+        self._soft_traits: Mapping[str, Mapping[str, float]] | None = None
 
     def of(self, roots: Sequence[str]) -> list[float]:
         """Return the score of each host; 0 for every host if a score cannot be worked out.
@@ -89,31 +97,50 @@ class RequestScores:
 
     def _by_shape(self, host: HostState, score: float) -> float:
         """Return the lowest score by the shapes of the aggregates; ``score`` without a shape."""
-        scores = []
-        for text in aggregate_values_from_key(host, "resource_provider_shape"):
-            try:
-                scoring = RequestedToCapacity(weigher_types.ShapeType()(text))
-            except ValueError as error:
-                LOG.warning("An aggregate of %s has a malformed shape: %s", host.host, error)
-            else:
-                forest: Any = self.forest  # a HostForest
-                scores.append(forest.score_by(scoring, host.uuid))
+        forest: Any = self.forest  # a HostForest
+        texts = aggregate_values_from_key(host, "resource_provider_shape")
+        scorings = [self._scoring_of_shape(text, host) for text in texts]
+        scores = [forest.score_by(each, host.uuid) for each in scorings if each is not None]
         return min(scores, default=score)
+
+    def _scoring_of_shape(self, text: str, host: HostState) -> RequestedToCapacity | None:
+        """Return the scoring by a shape; ``None`` for a malformed shape.
+
+        Many hosts have the shape of one aggregate: a request parses each shape once, and logs one
+        warning for each malformed shape.
+        """
+        if text not in self._shapes:
+            try:
+                self._shapes[text] = RequestedToCapacity(weigher_types.ShapeType()(text))
+            except ValueError as error:
+                self._shapes[text] = None
+                LOG.warning("An aggregate of %s has a malformed shape: %s", host.host, error)
+        return self._shapes[text]
 
     def of_soft_traits(self, hosts: Sequence[HostState]) -> list[float]:
         """Return the sum of the weights of the soft traits of each host; 0 after a failure.
 
         :param hosts: Nova's host states.
         """
-        weights = self._worked_out(lambda: self._soft_traits) or {}
+        weights = self._worked_out(lambda: self._soft_traits_of(hosts)) or {}
         return [sum(weights.get(host.uuid, {}).values()) for host in hosts]
 
-    @functools.cached_property
-    def _soft_traits(self) -> Mapping[str, Mapping[str, float]]:
-        """The weights of the soft traits of the hosts that have any, by host and trait."""
-        specs = extra_specs(self._request_spec.flavor)
-        traits = weigher.request_traits(CONF[filter_scheduler.GROUP], specs)
-        return traits.of_hosts(self._summaries)
+    def _soft_traits_of(self, hosts: Sequence[HostState]) -> Mapping[str, Mapping[str, float]]:
+        """Return the weights of the soft traits of the hosts that have any, by host and trait.
+
+        The later servers of a request choose from the same hosts or fewer, so the weights of the
+        first server hold for all.
+        """
+        if self._soft_traits is None:
+            specs = extra_specs(self._request_spec.flavor)
+            traits = weigher.request_traits(CONF[filter_scheduler.GROUP], specs)
+            used = (
+                (host.uuid, candidate["allocations"])
+                for host in hosts
+                for candidate in host.allocation_candidates
+            )
+            self._soft_traits = traits.of_hosts(self._summaries, used)
+        return self._soft_traits
 
     def nearness(self, option: str, hosts: Sequence[HostState]) -> list[float]:
         """Return how near the hosts are, from 0 to 1; 0 after a failure.
@@ -121,12 +148,13 @@ class RequestScores:
         :param option: the name of the multiplier.
         :param hosts: Nova's host states.
         """
-        from cpu_tiers.nova.scheduler.nearness import nearness  # only if a multiplier is set
+        return self._worked_out(lambda: self._nearness.to(option, hosts)) or [0.0] * len(hosts)
 
-        near = self._worked_out(
-            lambda: nearness(option, hosts, self._request_spec, self._host_manager)
-        )
-        return near or [0.0] * len(hosts)
+    @functools.cached_property
+    def _nearness(self) -> Nearness:
+        from cpu_tiers.nova.scheduler.nearness import Nearness  # only if a multiplier is set
+
+        return Nearness(self._request_spec, self._context, self._host_manager)
 
     @functools.cached_property
     def _counts_typical(self) -> bool:
@@ -207,7 +235,8 @@ def _attach_scores(
     """Attach the scores to each host state; ``None`` for a rebuild, which asks no Placement."""
     scores = None
     if provider_summaries is not None:
-        scores = RequestScores(provider_summaries, spec_obj, getattr(self, "host_manager", None))
+        manager = getattr(self, "host_manager", None)
+        scores = RequestScores(provider_summaries, spec_obj, manager, context)
 
     def with_scores(host_state: Any) -> Any:
         host_state.provider_summaries = provider_summaries

@@ -17,6 +17,7 @@ from typing import Any
 
 from nova import objects
 from nova.scheduler import utils, weights
+from nova.scheduler.filters.utils import aggregate_values_from_key
 
 from cpu_tiers.conf import filter_scheduler, weigher
 from cpu_tiers.conf.weigher import idle_names
@@ -93,16 +94,26 @@ def _weights(hosts: Sequence[HostState]) -> list[float]:
     for option, values_of in parts.items():
         if not (CONF.filter_scheduler[option] or option in keys):
             continue
-        if any(_multiplier(option, each) for each in hosts) and any(values := values_of(hosts)):
+        multipliers = _multipliers(option, hosts)
+        if any(multipliers) and any(values := values_of(hosts)):
             products = (
-                _multiplier(option, host) * value if value else 0.0
-                for host, value in zip(hosts, values, strict=True)
+                multiplier * value if value else 0.0
+                for multiplier, value in zip(multipliers, values, strict=True)
             )
             weights = list(map(add, weights, products))
     return weights
 
 
-def _multiplier(option: str, host: HostState) -> float:
-    """Return the multiplier from an aggregate of the host, or else from nova.conf."""
-    multiplier: float = utils.get_weight_multiplier(host, option, CONF.filter_scheduler[option])
-    return multiplier
+def _multipliers(option: str, hosts: Sequence[HostState]) -> list[float]:
+    """Return the multiplier of each host, from its aggregates or else from nova.conf.
+
+    Nova's function logs a line for a malformed number, and for several numbers. Many hosts have
+    the numbers of one aggregate, so the function is called once for all hosts with equal numbers.
+    """
+    numbers = [frozenset(aggregate_values_from_key(host, option)) for host in hosts]
+    default = CONF.filter_scheduler[option]
+    known = {
+        of_host: utils.get_weight_multiplier(host, option, default)
+        for of_host, host in dict(zip(numbers, hosts, strict=True)).items()
+    }
+    return [known[of_host] for of_host in numbers]

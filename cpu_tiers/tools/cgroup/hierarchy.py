@@ -181,9 +181,14 @@ def read_stalls(files: Files, hierarchy: Hierarchy, path: str, inner: tuple[str,
     :param inner: the paths of the cgroups of the guest that have a quota of their own.
     :raises OSError, ValueError: as the methods of :class:`Hierarchy`.
     """
-    throttled = sum(_throttled(files, hierarchy, each) for each in (path, *inner))
+    throttled = read_throttled(files, hierarchy, path, inner)
     of_guest = f"{hierarchy.folder(path)}/cpu.pressure"
     return Stalls(throttled, read_pressure(files, of_guest) if hierarchy.version == 2 else None)
+
+
+def read_throttled(files: Files, hierarchy: Hierarchy, path: str, inner: tuple[str, ...]) -> float:
+    """Return how long a quota stopped the threads of a guest: see :func:`read_stalls`."""
+    return sum(_throttled(files, hierarchy, each) for each in (path, *inner))
 
 
 def read_pressure(files: Files, path: str) -> float | None:

@@ -6,14 +6,20 @@ Each file of a cgroup is read once. Source of the CPU time: proc(5), ``/proc/PID
 
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from cpu_tiers.errors import Fault
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.tools.cgroup import processes
 from cpu_tiers.tools.cgroup.files import Files
-from cpu_tiers.tools.cgroup.hierarchy import GUEST_NAME, INNER_NAME, Hierarchy, find_hierarchy
+from cpu_tiers.tools.cgroup.hierarchy import (
+    GUEST_NAME,
+    INNER_NAME,
+    Hierarchy,
+    find_hierarchy,
+    read_throttled,
+)
 from cpu_tiers.tools.cgroup.processes import find_guests, policies, strays, threads, vcpu_threads
 from cpu_tiers.tools.tiers.domain import (
     BusyProcess,
@@ -158,8 +164,8 @@ def _sched_ext(files: Files) -> str | None:
 _LEAST_CPUS = 0.1
 """A process that used less CPU time is not busy."""
 
-_USER, _SYSTEM, _START = 14 - 3, 15 - 3, 22 - 3
-"""The indexes of fields of ``/proc/PID/stat`` after the name in parentheses, field 2."""
+_START = 22 - 3
+"""The index of a field of ``/proc/PID/stat`` after the name in parentheses, field 2."""
 
 _STEAL = 8
 """The index of the steal time in a line of ``/proc/stat``, after the name of the CPU."""
@@ -171,12 +177,14 @@ class Measurement:
 
     :param spent: the CPU time of each vCPU, by the uuid of the guest.
     :param faults: the files that could not be read.
+    :param throttled: how long a quota stopped threads of each guest, in seconds, by its uuid.
     """
 
     spent: CpuTimes
     load: HostLoad
     seconds: float
     faults: tuple[Fault, ...]
+    throttled: Mapping[str, float] = field(default_factory=dict)
 
 
 def measure(cgroups: HostCgroups, interval: float, files: Files | None = None) -> Measurement:
@@ -189,16 +197,34 @@ def measure(cgroups: HostCgroups, interval: float, files: Files | None = None) -
     """
     files = files or Files()
     load, before = read_load(files), processes.read_cpu_times(files, cgroups.guests)
+    throttled = _throttled(files, cgroups)
     start = time.monotonic()
     time.sleep(interval)
     after, seconds = processes.read_cpu_times(files, cgroups.guests), time.monotonic() - start
+    late = _throttled(files, cgroups)
     stopped = {uuid for uuid, guest in cgroups.guests.items() if guest.stopped}
     return Measurement(
         spent={uuid: t for uuid, t in between(before, after).items() if uuid not in stopped},
         load=load_between(files, load, time.monotonic() - start),
         seconds=seconds,
         faults=tuple(files.faults),
+        throttled={uuid: max(0.0, s - throttled.get(uuid, s)) for uuid, s in late.items()},
     )
+
+
+def _throttled(files: Files, cgroups: HostCgroups) -> dict[str, float]:
+    """Return how long a quota stopped threads of each guest since its start, by its uuid."""
+    hierarchy, throttled = find_hierarchy(files), {}
+    for uuid, guest in cgroups.guests.items():
+        with files.noted(hierarchy.folder(guest.path)):
+            limited = quotas_inside(cgroups.quotas, guest.path)
+            throttled[uuid] = read_throttled(files, hierarchy, guest.path, limited)
+    return throttled
+
+
+def quotas_inside(quotas: Iterable[str], path: str) -> tuple[str, ...]:
+    """Return the paths of the cgroups in the cgroup of a guest that have a quota."""
+    return tuple(each for each in quotas if each.startswith(f"{path}/"))
 
 
 Reading = tuple[dict[tuple[str, str], int], dict[int, int]]
@@ -212,7 +238,7 @@ def read_load(files: Files) -> Reading:
     for pid in filter(str.isdigit, files.folders("/proc")):
         with files.noted(f"/proc/{pid}/stat"):
             _, fields = processes.split_stat(files.read(f"/proc/{pid}/stat"))
-            ticks[pid, fields[_START]] = int(fields[_USER]) + int(fields[_SYSTEM])
+            ticks[pid, fields[_START]] = processes.ticks_of(fields)
     steal = dict[int, int]()
     with files.noted("/proc/stat"):
         steal |= _steal(files.read("/proc/stat"))

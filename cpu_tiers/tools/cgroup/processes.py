@@ -12,7 +12,7 @@ import os
 import pwd
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -25,6 +25,9 @@ from cpu_tiers.tools.tiers.domain import CpuTime, CpuTimes, Domain, GuestCgroup,
 
 _STATE, _POLICY = 3 - 3, 41 - 3
 """The indexes of fields 3 and 41 of ``stat`` after the name in parentheses, field 2."""
+
+_USER, _SYSTEM = 14 - 3, 15 - 3
+"""The indexes of the CPU time in clock ticks, in the same fields."""
 
 YOUNG_SECONDS = 60.0
 """How long a process is examined: libvirt starts a process some time before it becomes QEMU."""
@@ -207,6 +210,20 @@ def strays(
             if not (actual.startswith(f"{path}/") and actual.endswith(ends)):
                 found[thread.name] = actual
     return found
+
+
+def read_process_time(files: Files, pid: str) -> float:
+    """Return the CPU time of all threads of a process since its start, in seconds."""
+    _, fields = split_stat(files.read(f"/proc/{pid}/stat"))
+    return ticks_of(fields) / os.sysconf("SC_CLK_TCK")
+
+
+def ticks_of(fields: Sequence[str]) -> int:
+    """Return the CPU time of a process in clock ticks.
+
+    :param fields: of its ``stat``, from field 3 on.
+    """
+    return int(fields[_USER]) + int(fields[_SYSTEM])
 
 
 def read_cpu_times(files: Files, guests: Mapping[str, GuestCgroup]) -> CpuTimes:

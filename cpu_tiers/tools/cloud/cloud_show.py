@@ -44,12 +44,12 @@ LOG = logging.getLogger(__name__)
 _GUEST_METRICS = {
     "cpu_tiers_guest_floor_cpus": "floor",
     "cpu_tiers_watch_floor_cpus": "floor",
-    "cpu_tiers_guest_owed_cpus": "owed",
-    "cpu_tiers_watch_owed_floor_seconds_total": "owed",
+    "cpu_tiers_guest_due_cpus": "due",
+    "cpu_tiers_watch_due_seconds_total": "due",
     "cpu_tiers_guest_delivered_cpus": "ran",
     "cpu_tiers_watch_ran_seconds_total": "ran",
 }
-"""The metrics of a guest that the page shows. What was owed and what ran have the same unit."""
+"""The metrics of a guest that the page shows. What was due and what ran have the same unit."""
 
 
 def read_audit_file(path: str) -> AuditedHost:

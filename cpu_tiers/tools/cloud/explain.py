@@ -358,7 +358,7 @@ def _ranking(
     in_use = options.resource_provider_scoring
     free = {names[host]: of_host for host, of_host in free_amounts(summaries, hosts).items()}
     raw = {**raw_weights(free), OURS: scores.pop(in_use)}
-    soft = traits.of_hosts(summaries)
+    soft = traits.of_hosts(summaries, explanation.answer.used_providers())
     if any(soft.values()):
         raw[SOFT_TRAITS] = {names[host]: sum(soft.get(host, {}).values()) for host in hosts}
     times = loaded_weighers(options.weight_classes).times

@@ -110,7 +110,7 @@ class Weigh(NovaConfCommand, ListCommand):
         hosts = [host for host in answer.hosts() if host not in states.lacking]
         scores = {host: forest.explain(host) for host in hosts}
         traits = request_traits(options, specs)
-        soft = traits.of_hosts(answer.provider_summaries)
+        soft = traits.of_hosts(answer.provider_summaries, answer.used_providers())
 
         def order(host: str) -> tuple[float, float, str]:
             of_traits = sum(soft.get(host, {}).values())

@@ -27,6 +27,7 @@ from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.host.audit_evidence import gather
 from cpu_tiers.tools.host.checks import audit
 from cpu_tiers.tools.host.checks.delivery import deliveries
+from cpu_tiers.tools.host.checks.due import evidence_dues
 from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
 from cpu_tiers.tools.host.host import add_picture_arguments, draw
 from cpu_tiers.tools.libvirt.connection import set_weights
@@ -175,8 +176,10 @@ _GUEST = {
     "cpu_tiers_guest_floor_cpus": "CPUs of the busy guest wherever the kernel has put the vCPUs",
     "cpu_tiers_guest_fair_cpus": "CPUs of the guest while all vCPUs of all guests run",
     "cpu_tiers_guest_wanted_cpus": "CPUs that the guest ran on or waited for in the interval",
-    "cpu_tiers_guest_owed_cpus": "The floor of the guest while it wanted to run",
+    "cpu_tiers_guest_due_cpus": "CPUs that were due to the guest while it wanted to run",
     "cpu_tiers_guest_delivered_cpus": "CPUs that the guest ran on in the interval",
+    "cpu_tiers_guest_missing_cpus": "CPUs that were due and that the guest did not get",
+    "cpu_tiers_guest_sold_cpus": "CPUs that the shares of the guest are sold as",
 }
 """Names and help texts of the gauges with the labels guest, uuid and tier."""
 
@@ -216,12 +219,14 @@ def _values(evidence: Evidence) -> Mapping[str, Mapping[str, float | None]]:
     """Return the values of the gauges in ``_GUEST`` by guest; ``None`` if not measured."""
     entitlements, delivered = evidence.host.entitlements(), deliveries(evidence)
     cgroups = evidence.cgroups.guests if evidence.cgroups else {}
-    values = {}
+    dues, values = evidence_dues(evidence), {}
     for domain in evidence.host.domains:
         cgroup, delivery = cgroups.get(domain.uuid or ""), delivered.get(domain.name)
-        measured = [getattr(delivery, key, None) for key in ("wanted", "owed", "delivered")]
+        keys = ("wanted", "due", "delivered", "missing")
+        measured = [getattr(delivery, key, None) for key in keys]
         weights = (evidence.host.weight(domain), cgroup.weight if cgroup else None)
         entitled = entitlements[domain.name]
-        row = (*weights, float(entitled.floor), float(entitled.fair), *measured)
+        sold = float(dues[domain.name].sold)
+        row = (*weights, float(entitled.floor), float(entitled.fair), *measured, sold)
         values[domain.name] = dict(zip(_GUEST, row, strict=True))
     return values

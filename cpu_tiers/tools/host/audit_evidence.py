@@ -1,7 +1,7 @@
 """Gathering the evidence of an audit from libvirt, the kernel and Placement."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
@@ -14,7 +14,8 @@ from cpu_tiers.extra_specs.shares import LEAST_GUEST_WEIGHT
 from cpu_tiers.inventory import Host
 from cpu_tiers.inventory.cpus import check_cpu_sets, pinned_cpus
 from cpu_tiers.libvirt.capabilities import parse_capabilities
-from cpu_tiers.model.providers import HostShares
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.errors import PlacementMisconfigured
 from cpu_tiers.tools.cgroup.host import Measurement, measure, read_host
 from cpu_tiers.tools.frame.host_arguments import occupancy_of
@@ -25,6 +26,7 @@ from cpu_tiers.tools.placement.inventories import read_shares
 from cpu_tiers.tools.placement.session import connect
 from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT, Domain, HostCgroups, HostLoad
 from cpu_tiers.tools.tiers.occupancy import Occupancy
+from cpu_tiers.tools.tiers.sold import HostShares, Sale
 
 LOG = logging.getLogger(__name__)
 
@@ -60,13 +62,17 @@ def gather(
     allocated = _allocated(conf, name, unread, embedded=embedded)
     measured = _measure(interval, cgroups, unread)
     default = DEFAULT_WEIGHT[cgroups.version if cgroups else 2]
+    host_occupancy = promised_occupancy(host, conf, domains, default)
+    if conf.libvirt.report_vcpu_shares and allocated:
+        unread += differing_sales(host_occupancy.inventories, allocated.sale)
     evidence = Evidence(
-        host=promised_occupancy(host, conf, domains, default),
+        host=host_occupancy,
         dedicated_cpus=pinned_cpus(host, options),
         cgroups=cgroups,
         allocated=allocated,
         spent=measured.spent if measured else {},
         load=measured.load if measured else HostLoad(),
+        throttled=measured.throttled if measured else {},
         seconds=measured.seconds if measured else 0.0,
         untiered_weight=untiered_weight(conf),
     )
@@ -87,6 +93,22 @@ def promised_occupancy(
         for domain in domains
     )
     return occupancy_of(host, inventory_options(conf), weighted, default_weight)
+
+
+def differing_sales(inventories: Mapping[str, Inventory], sale: Sale | None) -> Iterator[Finding]:
+    """Yield a finding if nova.conf and Placement sell a share as different numbers of CPUs.
+
+    An initial ratio is no difference: Placement keeps the ratio that an operator has set.
+    """
+    own = Sale.of(inventories)
+    if own is None or sale is None or inventories[VCPU_SHARES].ratio_is_initial:
+        return
+    if own.cpus_per_share != sale.cpus_per_share:
+        text = (
+            f"100 shares are sold as {float(100 * sale.cpus_per_share):.4g} CPUs by Placement, and"
+            f" as {float(100 * own.cpus_per_share):.4g} by nova.conf"
+        )
+        yield Finding(kind=Kind.SOLD, where="host", found=text)
 
 
 def untiered_weight(conf: cfg.ConfigOpts) -> int | None:

@@ -160,7 +160,7 @@ def picture_rows(
         }
         if deliveries:
             delivery = deliveries.get(domain.name)
-            for key in ("wanted", "owed", "delivered", "short"):
+            for key in ("wanted", "due", "delivered", "short"):
                 guest[key] = getattr(delivery, key, None)
         guests.append((-(multiplier or 0), guest["tier"], domain.name, guest))
     return [guest for *_, guest in sorted(guests, key=lambda row: row[:3])]

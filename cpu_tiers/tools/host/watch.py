@@ -7,10 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import accumulate
 from operator import attrgetter
+from threading import Thread
 from typing import TYPE_CHECKING
 
+from oslo_config import cfg
+
+from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.inventory import Host
 from cpu_tiers.libvirt.capabilities import parse_capabilities
+from cpu_tiers.placement.errors import PlacementMisconfigured
 from cpu_tiers.tools.frame.host_arguments import (
     add_local_libvirt_argument,
     check_local,
@@ -19,13 +24,19 @@ from cpu_tiers.tools.frame.host_arguments import (
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.host.metrics_server import Address, answering, bound
-from cpu_tiers.tools.host.watched_host import WAITS, HostReading, Waits, WatchedHost
-from cpu_tiers.tools.libvirt.connection import read_capabilities, read_domains
+from cpu_tiers.tools.host.watched_guest import WAITS, HostReading, Waits
+from cpu_tiers.tools.host.watched_host import WatchedHost
+from cpu_tiers.tools.libvirt.connection import read_capabilities, read_domains, read_hostname
+from cpu_tiers.tools.placement.inventories import read_shares
+from cpu_tiers.tools.placement.session import connect
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
 LOG = logging.getLogger(__name__)
+
+_ASK_SECONDS, _ASK_AGAIN_SECONDS = 3600.0, 600.0
+"""The seconds before Placement is asked again after an answer, and without an answer."""
 
 DEFAULT_ADDRESS = Address("127.0.0.1", 9777)
 
@@ -34,8 +45,9 @@ class HostWatch(NovaConfCommand):
     """Count what each guest of a compute host gets, and answer Prometheus, until Ctrl-C.
 
     The counters are the CPU time of the vCPUs, their waits, the time in which a quota stopped
-    the guest, and the floor and the fair share of the guest while it wanted to run. The command
-    asks libvirt only about guests that appear; all other figures are from files of the kernel.
+    the guest, and what was due to the guest and missing. The command asks libvirt only about
+    guests that appear, and once in an hour Placement what the host sells; all other figures are
+    from files of the kernel.
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -73,11 +85,34 @@ class HostWatch(NovaConfCommand):
                 tiers,
             )
             host.read()
+            _ask_placement(host, conf, partial(read_hostname, parsed_args.connect))
             with answering(server) as address:
                 LOG.info(
                     "Guests: %d; metrics: http://%s/metrics", len(host.reading.guests), address
                 )
                 _watch(host, parsed_args.interval)
+
+
+def _ask_placement(host: WatchedHost, conf: cfg.ConfigOpts, name: Callable[[], str]) -> None:
+    """Ask Placement again and again what the host sells, beside the readings.
+
+    Until Placement answers, the host sells what nova.conf says.
+    """
+
+    def ask() -> None:
+        while True:
+            try:
+                with connect(conf) as client:
+                    host.sale_by_placement = read_shares(client, name()).sale
+                time.sleep(_ASK_SECONDS)
+            except PlacementMisconfigured as error:
+                LOG.info("nova.conf alone says what is sold: %s", str(error).partition(";")[0])
+                return
+            except CpuTiersError as error:
+                LOG.warning("Placement does not say what the host sells: %s", error)
+                time.sleep(_ASK_AGAIN_SECONDS)
+
+    Thread(target=ask, name="placement", daemon=True).start()
 
 
 def _watch(host: WatchedHost, interval: float) -> None:
@@ -110,19 +145,21 @@ _COUNTERS = {
         " since the start of the guest",
         "stalls.pressure",
     ),
-    "owed_floor_seconds": ("The floor of the guest while it wanted to run", "totals.owed_floor"),
-    "owed_fair_seconds": (
-        "The fair share of the guest while it wanted to run",
-        "totals.owed_fair",
-    ),
+    "due_seconds": ("CPU time that was due to the guest while it wanted to run", "totals.due"),
     "missing_seconds": (
-        "What the guest ran less than its owed floor, in readings with more than a tenth missing",
+        "What the guest did not get of the due time, in readings with more than a tenth missing",
         "totals.missing",
+    ),
+    "under_class_seconds": (
+        "Time in which vCPUs had less than a fifth of the time in which they wanted to run",
+        "totals.under_class",
     ),
 }
 """Names, help texts and attributes of the counters of a guest."""
 
 _GAUGES = {
+    "sold_cpus": ("CPUs that the shares of the guest are sold as", "sold"),
+    "due_cpus": ("CPUs that are due to the busy guest", "due"),
     "floor_cpus": ("CPUs of the busy guest wherever the kernel has put the vCPUs", "floor"),
     "fair_cpus": ("CPUs of the guest while all vCPUs of all guests run", "fair"),
 }
@@ -147,7 +184,11 @@ class WatchCollector:
             (gauge, "unknown_processes", unknown, reading.unknown),
             (gauge, "reading_timestamp_seconds", "Time of the last reading", reading.taken_at),
             (counter, "unread_files", "Files that could not be read", reading.unread),
-            (counter, "machine_pressure_seconds", pressure, reading.pressure),
+            (counter, "machine_pressure_seconds", pressure, reading.machine_pressure),
+            (counter, "host_due_seconds", "CPU time that was due to all guests", reading.due),
+            (counter, "host_missing_seconds", "What all guests did not get", reading.missing),
+            (gauge, "host_shares", "Shares that the host sells", reading.shares),
+            (gauge, "host_weight_shares", "Weights of all guests in shares", reading.weights),
         ):
             if value is not None:
                 yield new_family(f"{PREFIX}_{name}", text, value)

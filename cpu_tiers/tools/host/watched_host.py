@@ -1,15 +1,14 @@
 """The guests of this machine under watch, and the totals of each guest.
 
-libvirt is asked only about guests that appear. The totals are sums over intervals. In each
-interval the guest is owed its floor, and its fair share, for the time in which it wanted to run
-(see :mod:`cpu_tiers.tools.host.checks.delivery`).
+libvirt is asked only about guests that appear. The totals are sums over intervals, in which CPU
+time is due to a guest for the time in which it wanted to run
+(:mod:`cpu_tiers.tools.host.checks.delivery`).
 """
 
 import logging
 import time
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from oslo_config import cfg
 
@@ -18,91 +17,21 @@ from cpu_tiers.inventory import Host
 from cpu_tiers.tools.cgroup import hierarchy
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.hierarchy import HOST_PRESSURE, Stalls
-from cpu_tiers.tools.cgroup.host import read_host
-from cpu_tiers.tools.cgroup.processes import Newcomers, read_cpu_times
+from cpu_tiers.tools.cgroup.host import quotas_inside, read_host
+from cpu_tiers.tools.cgroup.processes import Newcomers, read_cpu_times, read_process_time
 from cpu_tiers.tools.frame.server_arguments import tier_names
-from cpu_tiers.tools.host.audit_evidence import promised_occupancy
-from cpu_tiers.tools.host.checks.delivery import TOLERANCE, wanted_cpus
+from cpu_tiers.tools.host.checks.delivery import delivery_of
+from cpu_tiers.tools.host.checks.due import Dues
+from cpu_tiers.tools.host.host_promises import HostPromises
+from cpu_tiers.tools.host.watched_guest import HostReading, Waits, WatchedGuest
 from cpu_tiers.tools.libvirt.connection import RunningDomain
 from cpu_tiers.tools.libvirt.domain import parse_domain
 from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT, CpuTime, Domain, GuestCgroup, between
 from cpu_tiers.tools.tiers.occupancy import Entitlement
+from cpu_tiers.tools.tiers.sold import Sale
 from cpu_tiers.tools.tiers.tier import Tier
 
 LOG = logging.getLogger(__name__)
-
-WAITS = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
-"""The upper bounds of the buckets of waits, in seconds. A further bucket has no bound."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waits:
-    """How long vCPUs waited before each run.
-
-    The wait is the average of a vCPU in an interval: the kernel counts runs, and sums up waits.
-
-    :param runs: for each bucket of :data:`WAITS`, and for longer waits, the number of runs.
-    :param seconds: the sum of all waits.
-    """
-
-    runs: tuple[int, ...] = (0,) * (len(WAITS) + 1)
-    seconds: float = 0.0
-
-    def plus(self, spent: Sequence[CpuTime]) -> "Waits":
-        """Return the waits with those of vCPUs in a further interval."""
-        runs = list(self.runs)
-        for vcpu in spent:
-            if vcpu.runs:
-                runs[bisect_left(WAITS, vcpu.waited / vcpu.runs)] += vcpu.runs
-        seconds = self.seconds + sum(vcpu.waited for vcpu in spent)
-        return Waits(runs=tuple(runs), seconds=seconds)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
-    """Sums in seconds of CPU time, over all vCPUs of a guest.
-
-    :param runs: how many times a vCPU began to run.
-    :param owed_floor: the floor of the guest while it wanted to run.
-    :param owed_fair: the fair share of the guest while it wanted to run.
-    :param missing: what the guest ran less than its owed floor, in the intervals in which more
-        than a tenth of the owed floor was missing.
-    """
-
-    ran: float = 0.0
-    waited: float = 0.0
-    runs: int = 0
-    owed_floor: float = 0.0
-    owed_fair: float = 0.0
-    missing: float = 0.0
-
-    def plus(
-        self, spent: Sequence[CpuTime], seconds: float, rates: Sequence[tuple[float, float]]
-    ) -> "Totals":
-        """Return the totals with a further interval.
-
-        :param spent: the CPU time of each vCPU in the interval.
-        :param rates: the floor and the fair share of each vCPU in CPUs. The guest is owed nothing
-            if there are not as many as vCPUs: the promises of the guest are not known.
-        """
-        ran = sum(vcpu.ran for vcpu in spent)
-        floor = fair = 0.0
-        if len(rates) == len(spent):
-            wanted = wanted_cpus(spent, seconds)
-            floor = seconds * sum(low * part for (low, _), part in zip(rates, wanted, strict=True))
-            fair = seconds * sum(
-                high * part for (_, high), part in zip(rates, wanted, strict=True)
-            )
-        missing = floor - ran
-        return Totals(
-            ran=self.ran + ran,
-            waited=self.waited + sum(vcpu.waited for vcpu in spent),
-            runs=self.runs + sum(vcpu.runs for vcpu in spent),
-            owed_floor=self.owed_floor + floor,
-            owed_fair=self.owed_fair + fair,
-            missing=self.missing + (missing if missing > floor * TOLERANCE else 0.0),
-        )
-
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 600.0
 """The seconds before libvirt is asked again about processes that it did not describe."""
@@ -110,66 +39,35 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 600.0
 _SILENCE = 3600.0
 """The seconds before a warning is logged again."""
 
+_WEIGH_SECONDS = 60.0
+"""The seconds between two looks at the weights of the cgroups of the guests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Used:
+    """What a guest used since its last reading, and what was read.
+
+    :param times: the CPU time of each vCPU since its start.
+    :param spent: the CPU time of each vCPU since the last reading.
+    """
+
+    at: float
+    times: tuple[CpuTime, ...]
+    spent: tuple[CpuTime, ...]
+    stalls: Stalls
+    process_ran: float
+
+
 Describe = Callable[[Collection[str]], Iterable[RunningDomain]]
 """From the uuids of domains to the domains that libvirt runs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedGuest:
-    """A guest, and what the guest got since the watch has known it.
-
-    :param limited: the paths of the cgroups in the cgroup of the guest that have a quota.
-    :param times: the CPU time of each vCPU at the last reading, since the start of the vCPU.
-    :param read_at: the time of the last reading, by the clock of the host.
-    :param tier: the name of the tier; empty without a tier.
-    :param rates: the floor and the fair share of each vCPU in CPUs; empty if the promises of the
-        host are not known.
-    """
-
-    domain: Domain
-    cgroup: GuestCgroup
-    limited: tuple[str, ...]
-    times: tuple[CpuTime, ...]
-    read_at: float
-    stalls: Stalls
-    totals: Totals = field(default_factory=Totals)
-    tier: str = ""
-    rates: tuple[tuple[float, float], ...] = ()
-
-    @property
-    def floor(self) -> float | None:
-        """Return the floor of the guest in CPUs; ``None`` if it is not known."""
-        return sum(floor for floor, _ in self.rates) if self.rates else None
-
-    @property
-    def fair(self) -> float | None:
-        """Return the fair share of the guest in CPUs; ``None`` if it is not known."""
-        return sum(fair for _, fair in self.rates) if self.rates else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostReading:
-    """The guests of the machine at a point in time.
-
-    :param taken_at: seconds since 1970.
-    :param unknown: the number of processes with the uuid of a domain that are not watched.
-    :param waits: by the name of the tier, also of guests that have ended.
-    :param unread: how often a file could not be read since the watch began.
-    :param pressure: see :func:`~cpu_tiers.tools.cgroup.hierarchy.read_pressure`, for the machine.
-    """
-
-    guests: tuple[WatchedGuest, ...] = ()
-    waits: Mapping[str, Waits] = field(default_factory=dict)
-    taken_at: float = 0.0
-    unknown: int = 0
-    unread: int = 0
-    pressure: float | None = None
 
 
 class WatchedHost:
     """The machine of this process.
 
     :ivar reading: the last reading. Other threads may look at it at any time.
+    :ivar sale_by_placement: what the host sells by Placement; ``None`` for what nova.conf says.
+        Other threads may set it at any time.
     """
 
     def __init__(
@@ -183,7 +81,11 @@ class WatchedHost:
     ) -> None:
         """Begin without guests; an InvalidInput if this machine has no cgroups."""
         self.reading = HostReading()
-        self._host, self._conf, self._describe, self._clock = host, conf, describe, clock
+        self.sale_by_placement: Sale | None = None
+        self._promises = HostPromises(host, conf)
+        self._due = self._missing = 0.0
+        self._weigh_at = 0.0
+        self._describe, self._clock = describe, clock
         self._tiers, self._waits = tiers, dict[str, Waits]()
         self._files = files or Files()
         self._hierarchy = hierarchy.find_hierarchy(self._files)
@@ -195,14 +97,24 @@ class WatchedHost:
 
     def read(self) -> None:
         """Read what the guests got since the last reading, and notice guests that appeared."""
-        before = set(self._guests)
-        read = {uuid: self._next(uuid, guest) for uuid, guest in self._guests.items()}
-        self._guests = {uuid: guest for uuid, guest in read.items() if guest is not None}
+        before = self._guests
+        used = {uuid: self._used(uuid, guest) for uuid, guest in before.items()}
+        self._guests = {uuid: guest for uuid, guest in before.items() if used[uuid]}
         running = self._newcomers.uuids(self._files, self._clock())
         self._admit(running - self._guests.keys())
-        if before != self._guests.keys():
+        is_changed = before.keys() != self._guests.keys()
+        if self._promises.is_other(self.sale_by_placement) or is_changed:
             self._entitle()
+        if is_changed:
             LOG.info("Guests under watch: %d", len(self._guests))
+        for uuid, spent in used.items():
+            if spent:
+                self._guests[uuid] = self._counted(before[uuid], self._guests[uuid], spent)
+        self._weigh()
+        self._tell(len(running - self._guests.keys()))
+
+    def _tell(self, unknown: int) -> None:
+        """Make the reading, and log what could not be read."""
         pressure = None
         with self._files.noted(HOST_PRESSURE):
             pressure = hierarchy.read_pressure(self._files, HOST_PRESSURE)
@@ -211,17 +123,22 @@ class WatchedHost:
             if self._is_new(fault):
                 LOG.warning("%s", fault)
         self._files.faults.clear()
+        sale = self._promises.sale
         self.reading = HostReading(
             guests=tuple(self._guests.values()),
             waits=dict(self._waits),
             taken_at=time.time(),
-            unknown=len(running - self._guests.keys()),
+            unknown=unknown,
             unread=self._unread,
-            pressure=pressure,
+            machine_pressure=pressure,
+            due=self._due,
+            missing=self._missing,
+            shares=float(sale.shares) if sale else None,
+            weights=self._promises.weights(self._guests.values()),
         )
 
-    def _next(self, uuid: str, guest: WatchedGuest) -> WatchedGuest | None:
-        """Return a guest with the time since its last reading, or ``None`` if it has ended.
+    def _used(self, uuid: str, guest: WatchedGuest) -> _Used | None:
+        """Return what a guest used since its last reading, or ``None`` if it has ended.
 
         A restarted guest, or a guest with changed vCPUs, has ended as well: the guest appears as
         new.
@@ -230,10 +147,59 @@ class WatchedHost:
         spent = between({uuid: guest.times}, times).get(uuid)
         if spent is None:
             return None
-        totals = guest.totals.plus(spent, now - guest.read_at, guest.rates)
-        self._waits[guest.tier] = self._waits.get(guest.tier, Waits()).plus(spent)
         stalls = self._stalls(guest.cgroup.path, guest.limited) or guest.stalls
-        return replace(guest, times=times[uuid], read_at=now, totals=totals, stalls=stalls)
+        process = self._process_ran(guest.cgroup.pid, guest.process_ran)
+        return _Used(at=now, times=times[uuid], spent=spent, stalls=stalls, process_ran=process)
+
+    def _process_ran(self, pid: str, default: float = 0.0) -> float:
+        ran = default
+        with self._files.noted(f"/proc/{pid}/stat"):
+            ran = read_process_time(self._files, pid)
+        return ran  # noqa: RET504  # noted() suppresses errors
+
+    def _counted(self, before: WatchedGuest, guest: WatchedGuest, used: _Used) -> WatchedGuest:
+        """Return a guest with what it used since its last reading.
+
+        :param before: the guest with what was due beside the guests of the last reading. While
+            guests appear and end, no more is due than before and afterwards.
+        """
+        seconds, rates = used.at - before.read_at, guest.rates
+        if rates is not before.rates:
+            rates = tuple(map(min, rates, before.rates))
+        own = used.process_ran - before.process_ran
+        own -= (1 + self._promises.overhead) * sum(vcpu.ran for vcpu in used.spent)
+        delivery = delivery_of(
+            used.spent,
+            seconds,
+            rates,
+            cap=guest.dues.cap_cpus if guest.dues else None,
+            throttled=used.stalls.throttled - before.stalls.throttled,
+            own=max(0.0, own / seconds),
+        )
+        self._due += delivery.due * seconds
+        self._missing += delivery.missing * seconds
+        self._waits[guest.tier] = self._waits.get(guest.tier, Waits()).plus(used.spent)
+        return replace(
+            guest,
+            times=used.times,
+            read_at=used.at,
+            totals=before.totals.plus(used.spent, delivery),
+            stalls=used.stalls,
+            process_ran=used.process_ran,
+        )
+
+    def _weigh(self) -> None:
+        """Read the weights of the guests from time to time, which somebody may have changed."""
+        now = self._clock()
+        if now < self._weigh_at:
+            return
+        self._weigh_at = now + _WEIGH_SECONDS
+        for uuid, guest in self._guests.items():
+            weight = guest.cgroup.weight
+            with self._files.noted(guest.cgroup.path):
+                weight = self._hierarchy.weight(self._files, guest.cgroup.path)
+            if weight != guest.cgroup.weight:
+                self._guests[uuid] = replace(guest, cgroup=replace(guest.cgroup, weight=weight))
 
     def _stalls(self, path: str, limited: tuple[str, ...]) -> Stalls | None:
         stalls = None
@@ -274,7 +240,7 @@ class WatchedHost:
     ) -> None:
         """Watch a guest from now on, unless QEMU has no thread for each vCPU yet."""
         now, times = self._clock(), read_cpu_times(self._files, {uuid: cgroup})
-        limited = tuple(path for path in quotas if path.startswith(f"{cgroup.path}/"))
+        limited = quotas_inside(quotas, cgroup.path)
         stalls = self._stalls(cgroup.path, limited)
         if len(times.get(uuid, ())) == len(domain.vcpu_sets) and stalls is not None:
             self._guests[uuid] = WatchedGuest(
@@ -284,25 +250,28 @@ class WatchedHost:
                 times=times[uuid],
                 read_at=now,
                 stalls=stalls,
+                process_ran=self._process_ran(cgroup.pid),
             )
 
     def _entitle(self) -> None:
         domains = [guest.domain for guest in self._guests.values()]
         tiers = tier_names(domains, self._tiers)
-        default = DEFAULT_WEIGHT[self._hierarchy.version]
-        rates: Mapping[str, tuple[Entitlement, ...]] = {}
+        entitled: Mapping[str, tuple[Entitlement, Dues]] = {}
         try:
-            occupancy = promised_occupancy(self._host, self._conf, domains, default)
-            rates = occupancy.vcpu_entitlements()
+            default = DEFAULT_WEIGHT[self._hierarchy.version]
+            entitled = self._promises.made_to(domains, default, self.sale_by_placement)
         except InvalidInput as error:
             if self._is_new(error):
                 LOG.warning("The floors of the guests are not known: %s", error)
         for uuid, guest in self._guests.items():
             name = guest.domain.name
+            entitlement, dues = entitled.get(name, (None, None))
             self._guests[uuid] = replace(
                 guest,
                 tier=tiers[name] or "",
-                rates=tuple((float(vcpu.floor), float(vcpu.fair)) for vcpu in rates.get(name, ())),
+                entitled=entitlement,
+                dues=dues,
+                rates=tuple(map(float, dues.vcpus)) if dues else (),
             )
 
     def _is_new(self, reason: object) -> bool:

@@ -27,6 +27,7 @@ BUILT_IN: Mapping[str, DomainElements] = {
 
 _EXPECTED = "give the output of `virsh dumpxml`"
 _QUOTAS = ("global_quota", "quota", "emulator_quota", "iothread_quota")
+_PERIODS = ("global_period", "period")
 
 _NOVA = "http://openstack.org/xmlns/libvirt/nova/"
 """The namespace of Nova's metadata, without the version at its end."""
@@ -110,7 +111,8 @@ def parse_domain(text: bytes, *, where: str) -> Domain:
         extra_specs=_extra_specs(flavor),
         emulator=root.findtext("devices/emulator", "").strip() or None,
         owner=_owner(root),
-        quotas=_quotas(root, where, faults),
+        quotas=_microseconds(root, _QUOTAS, where, faults),
+        periods=_microseconds(root, _PERIODS, where, faults),
     )
     faults.raise_if_any()
     return domain
@@ -177,10 +179,12 @@ def _owner(root: _Element) -> str | None:
     return None if label is None else label.strip().partition(":")[0].removeprefix("+")
 
 
-def _quotas(root: _Element, where: str, faults: FaultList) -> Mapping[str, int]:
-    """Return the limits in the XML. A quota below 0 is no limit."""
+def _microseconds(
+    root: _Element, names: Iterable[str], where: str, faults: FaultList
+) -> Mapping[str, int]:
+    """Return the limits or the periods in the XML. A quota below 0 is no limit."""
     found = {}
-    for name in _QUOTAS:
+    for name in names:
         text = root.findtext(f"cputune/{name}", "").strip()
         if text and not text.startswith("-"):
             found[name] = whole_number(text, f"{where}, {name}", faults)

@@ -169,14 +169,14 @@ def findings_by_kind() -> alt.TopLevelMixin:
 
 
 def short_by_tier(tiers: list[str]) -> alt.TopLevelMixin:
-    """Return a mark for each measured guest: the missing part of its owed floor."""
+    """Return a mark for each measured guest: the missing part of what was due."""
     return _layers(
         alt.Chart(alt.NamedData(name="floors"))
         .transform_filter("datum.short !== null")
         .mark_tick(thickness=2)
         .encode(
             x=alt.X("short:Q")
-            .title("part of the owed floor that the guest did not get")
+            .title("part of the due CPU time that the guest did not get")
             .axis(format="%")
             .scale(domainMin=0),
             y=alt.Y("tier:N").sort(tiers).title(None),
@@ -196,7 +196,7 @@ def draw_host(kind: str, host: str, guests: Sequence[Row]) -> bytes:
 
     :param kind: ``svg`` or ``png``.
     :param guests: for each guest ``name``, ``vcpus``, ``tier``, ``fair`` and ``floor`` in CPUs;
-        if the host was measured, also ``wanted``, ``owed``, ``delivered`` and ``short``, which are
+        if the host was measured, also ``wanted``, ``due``, ``delivered`` and ``short``, which are
         ``None`` for a guest that was not measured.
     """
     specification = chart(host, guests).to_dict()
@@ -207,15 +207,15 @@ def draw_host(kind: str, host: str, guests: Sequence[Row]) -> bytes:
 
 def chart(host: str, guests: Sequence[Row]) -> Any:
     """Return the picture as a chart of Vega-Lite."""
-    is_measured = any("owed" in guest for guest in guests)
+    is_measured = any("due" in guest for guest in guests)
     count = Counter(str(guest["tier"]) for guest in guests)
     labels = {tier: f"{tier} ({_count(number, 'guest')})" for tier, number in count.items()}
     rows = [_row(number, guest, labels[str(guest["tier"])]) for number, guest in enumerate(guests)]
     about = ["CPU of each guest while all vCPUs want to run"]
     about += ["bar: fair share; upright mark: floor"]
     if is_measured:
-        about = ["CPU that each guest wanted, was owed and got"]
-        about += ["bar: owed; upright mark: floor; dotted frame: wanted; black line: delivered"]
+        about = ["CPU that each guest wanted, that was due to it, and that it got"]
+        about += ["bar: due; upright mark: floor; dotted frame: wanted; black line: delivered"]
     title = alt.Title(_short(host), subtitle=about, anchor="start", fontSize=15)
     if not guests:
         empty = alt.Chart(alt.InlineData(values=[{}])).mark_text(text="no guests on this host")
@@ -254,18 +254,18 @@ def _bars(base: Any, tiers: Sequence[str]) -> Any:
 
 
 def _row(number: int, guest: Row, tier: str) -> dict[str, Any]:
-    """Return the data of a guest: a guest that slept was owed nothing, whatever its tier."""
-    measured = {key: guest.get(key) or 0.0 for key in ("owed", "wanted", "delivered")}
+    """Return the data of a guest: nothing was due to a guest that slept, whatever its tier."""
+    measured = {key: guest.get(key) or 0.0 for key in ("due", "wanted", "delivered")}
     remark = ""
-    if "owed" in guest and guest["owed"] is None:
+    if "due" in guest and guest["due"] is None:
         remark = "not measured"
     elif guest.get("short"):
-        remark = f"got {measured['delivered']:.2f} of {measured['owed']:.2f} owed"
+        remark = f"got {measured['delivered']:.2f} of {measured['due']:.2f} due"
     return {
         "row": number,
         "label": f"{_short(str(guest['name']))} ({_count(guest['vcpus'], 'vCPU')})",
         "tier": tier,
-        "bar": measured["owed"] if "owed" in guest else guest["fair"],
+        "bar": measured["due"] if "due" in guest else guest["fair"],
         "floor": guest["floor"],
         "end": max(float(guest["floor"] or 0), float(measured["wanted"])),
         "remark": remark,

@@ -187,8 +187,8 @@ def _audits(data: CloudData, reports: Collection[AuditedHost]) -> PageSection:
     if any(guest.short is not None for report in reports for guest in report.guests):
         parts.append(
             PageChart(
-                title="Floors that were not kept",
-                summary="A mark is a guest: the part of the CPU time of its floor that it did not"
+                title="CPU time that was due and missing",
+                summary="A mark is a guest: the part of the CPU time due to it that it did not"
                 " get while it wanted to run.",
                 chart=charts.short_by_tier([*data.tiers]),
             )
@@ -247,7 +247,7 @@ def _host(data: CloudData, *, has_names: bool) -> PageSection:
                     "others": "others",
                     "providers": "providers",
                     "floor": "floor (CPUs)",
-                    "short": "short of the floor",
+                    "short": "part that is missing",
                 },
                 dataset="guests",
                 empty="Nothing of this host is allocated.",

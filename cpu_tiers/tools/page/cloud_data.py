@@ -34,23 +34,23 @@ class GuestFigures(NamedTuple):
     """What a guest is promised and was given, by the metrics of its host.
 
     :param floor: in CPUs.
-    :param owed: the floor of the guest while it wanted to run.
-    :param ran: what it ran, in the unit of ``owed``: CPUs, or seconds of CPU time.
+    :param due: what was due to the guest while it wanted to run.
+    :param ran: what it ran, in the unit of ``due``: CPUs, or seconds of CPU time.
     """
 
     uuid: str
     name: str
     tier: str
     floor: float | None = None
-    owed: float | None = None
+    due: float | None = None
     ran: float | None = None
 
     @property
     def short(self) -> float | None:
-        """Return the part of what was owed that the guest did not get; ``None`` if unknown."""
-        if self.owed is None or self.ran is None or not self.owed > 0:
+        """Return the part of what was due that the guest did not get; ``None`` if unknown."""
+        if self.due is None or self.ran is None or not self.due > 0:
             return None
-        return max(0.0, 1 - self.ran / self.owed)
+        return max(0.0, 1 - self.ran / self.due)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

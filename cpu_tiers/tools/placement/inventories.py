@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, PCPU, POLICY_TRAITS, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT, count_trait
-from cpu_tiers.model.providers import Excess, HostShares, Provider, ProviderTrees
+from cpu_tiers.model.providers import Excess, Provider, ProviderTrees
 from cpu_tiers.tools.placement import cloud_reader
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import ReadProgress, untold
 from cpu_tiers.tools.tiers.ladder import Step, step_of_host
+from cpu_tiers.tools.tiers.sold import HostShares, Sale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,7 @@ def read_shares(client: PlacementClient, host: str) -> HostShares:
             consumer: sum(amounts.get(VCPU_SHARES, 0) for amounts in held.values())
             for consumer, held in tree.consumers.items()
         },
+        sale=Sale.of_tree(p.inventories for p in tree.providers),
         excesses=tuple(excess for p in tree.used_providers() for excess in p.excesses()),
     )
 

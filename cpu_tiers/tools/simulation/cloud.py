@@ -69,16 +69,12 @@ class SimulatedCloud:
         """Return the candidates of a query, host by host; later claims only change some hosts."""
         return Search(self, query, each_order=each_order)
 
-    def candidates(
-        self, query: CandidateQuery, among: Collection[str] | None = None
-    ) -> CandidatesAnswer:
+    def candidates(self, query: CandidateQuery) -> CandidatesAnswer:
         """Return what Placement answers to a query.
 
         The order of the candidates is the order of the providers; Placement has none.
-
-        :param among: the root providers of the hosts that may have candidates; ``None`` for all.
         """
-        search = Search(self, query, each_order=True, among=among)
+        search = self.search(query)
         search.refresh()
         return self.answer(search.all_requests())
 
@@ -209,24 +205,13 @@ class Search:
     A simulation is fast for this reason.
 
     :param each_order: as for :class:`~cpu_tiers.tools.simulation.solutions.Solver`.
-    :param among: the hosts that may have candidates; ``None`` for all hosts.
     """
 
-    def __init__(
-        self,
-        cloud: SimulatedCloud,
-        query: CandidateQuery,
-        *,
-        each_order: bool,
-        among: Collection[str] | None = None,
-    ) -> None:
+    def __init__(self, cloud: SimulatedCloud, query: CandidateQuery, *, each_order: bool) -> None:
         solvers = Solvers(cloud, query, each_order=each_order)
         self._suffixes = [group.suffix for group in solvers.groups]
         self._cloud = cloud
-        self._solvers = [
-            solvers.of(host) if among is None or host.root in among else None
-            for host in cloud.hosts
-        ]
+        self._solvers = [solvers.of(host) for host in cloud.hosts]
         self._numbers = {host.root: number for number, host in enumerate(cloud.hosts)}
         self._solutions: dict[str, tuple[Solution, ...]] = {}
         self._moment: int | None = None

@@ -6,6 +6,7 @@ https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu (v2).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from cpu_tiers.errors import Fault
@@ -18,6 +19,10 @@ DEFAULT_WEIGHT: Mapping[int, int] = {1: 1024, 2: 100}
 
 WEIGHTS: Mapping[int, range] = {1: range(2, 262144 + 1), 2: range(1, 10000 + 1)}
 """The weights that the kernel accepts, by cgroup version."""
+
+
+DEFAULT_PERIOD = 100_000
+"""The period of a quota in microseconds, if the XML has none. Source: the kernel and libvirt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +45,7 @@ class Domain:
     :param quotas: the microseconds of CPU time in each period, as the XML limits them, by the
         element: ``global_quota``, ``quota`` (each vCPU), ``emulator_quota`` and
         ``iothread_quota``.
+    :param periods: the microseconds of a period, by the element: ``global_period`` and ``period``.
     """
 
     name: str
@@ -53,6 +59,20 @@ class Domain:
     emulator: str | None = None
     owner: str | None = None
     quotas: Mapping[str, int] = field(default_factory=dict)
+    periods: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def cap(self) -> Fraction | None:
+        """Return the CPUs that the quotas in the XML leave the vCPUs; ``None`` without quotas."""
+        caps = [
+            number * Fraction(self.quotas[quota], self.periods.get(period) or DEFAULT_PERIOD)
+            for quota, period, number in (
+                ("global_quota", "global_period", 1),
+                ("quota", "period", len(self.vcpu_sets)),
+            )
+            if self.quotas.get(quota)  # libvirt has 0 for no limit, too
+        ]
+        return min(caps, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,14 @@ from cpu_tiers.tools.writers.inventory import list_changes
 LOG = logging.getLogger(__name__)
 
 TRAIT = "CUSTOM_PRESSURE_"
-METRICS = (f"{PREFIX}_reading_timestamp_seconds", f"{PREFIX}_machine_pressure_seconds_total")
+METRICS = (
+    f"{PREFIX}_reading_timestamp_seconds",
+    f"{PREFIX}_host_due_seconds_total",
+    f"{PREFIX}_host_missing_seconds_total",
+)
+
+LEAST_CPUS = 0.01
+"""Less missing CPU time is no pressure, however little was due."""
 
 SILENT_LOOKS = 3
 """So many looks in a row without a reading, and the trait is cleared."""
@@ -39,9 +46,13 @@ SILENT_LOOKS = 3
 class HostPressure(NovaConfCommand, ListCommand):
     """Set or clear one trait CUSTOM_PRESSURE_NAME of a host; the other traits of the host stay.
 
-    With --watch, the command stays, sets the trait while threads of the host wait for CPUs, and
-    clears the trait when they wait less, when the command ends, and after three looks without a
-    reading.
+    New servers avoid the host if nova.conf of nova-scheduler has, in [filter_scheduler],
+    resource_provider_avoided_traits = CUSTOM_PRESSURE_*, and the weigher of cpu-tiers is loaded.
+
+    With --watch, the command stays, and sets the trait while the guests of the host do not get
+    the CPU time that is due to them. It clears the trait when less is missing, when the command
+    ends, and after three looks without a reading. Guests that only a quota of their own stops, or
+    that get what is due, are no pressure, however long they wait.
     """
 
     snapshot_refusal = WRITES
@@ -70,9 +81,9 @@ class HostPressure(NovaConfCommand, ListCommand):
             help="time between two looks at the metrics, 1 to 3600 seconds and no less than the"
             " interval of `host watch` (default: 60)",
         )
-        for option, default in (("--set-above", 60.0), ("--clear-below", 40.0)):
+        for option, default in (("--set-above", 5.0), ("--clear-below", 1.0)):
             what = " ".join(option.strip("-").split("-"))
-            text = f"{what} so much of the time in which a thread waits (default: {default:g})"
+            text = f"{what} so much of the due CPU time that is missing (default: {default:g})"
             number = number_from(0, 100, "{least} to {most} percent")
             parser.add_argument(option, type=number, metavar="PERCENT", default=default, help=text)
 
@@ -148,22 +159,22 @@ class _Watch:
         if self._silent >= SILENT_LOOKS:
             self._change(False, f"{self._silent} looks without a reading")
         elif percent is not None and percent > self._arguments.set_above:
-            self._change(True, f"{percent:.0f} % of the time in which a thread waited for a CPU")
+            self._change(True, f"{percent:.0f} % of the CPU time due to guests, which is missing")
         elif percent is not None and percent < self._arguments.clear_below:
-            self._change(False, f"{percent:.0f} % of the time in which a thread waited for a CPU")
+            self._change(False, f"{percent:.0f} % of the CPU time due to guests, which is missing")
 
     def _percent(self) -> float | None:
-        """Return in how much of the time since the last look a thread waited, if it is known."""
+        """Return how much of what was due since the last look is missing, if it is known."""
         try:
             reading = read_metrics(self._arguments.metrics, METRICS)
         except InvalidInput as error:
             LOG.warning("%s", error)
             return None
         last, self._last = self._last or reading, reading
-        (at, waited), (at_last, waited_last) = reading, last
-        if at <= at_last or waited < waited_last:  # no new reading, or the machine has restarted
+        seconds, due, missing = (now - before for now, before in zip(reading, last, strict=True))
+        if seconds <= 0 or due < 0 or missing < 0:  # no new reading, or the watch has restarted
             return None
-        return 100 * (waited - waited_last) / (at - at_last)
+        return 100 * missing / due if missing > LEAST_CPUS * seconds else 0.0
 
     def _change(self, is_set: bool, reason: str) -> None:
         for change in change_trait(self._client, self._host, self._trait, is_set=is_set):

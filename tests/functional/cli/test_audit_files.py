@@ -21,11 +21,11 @@ FINDING = {
 METRICS = """
 # TYPE cpu_tiers_guest_floor_cpus gauge
 cpu_tiers_guest_floor_cpus{guest="web",uuid="u",tier="gold"} 1.5
-cpu_tiers_guest_owed_cpus{guest="web",uuid="u",tier="gold"} 1.0
+cpu_tiers_guest_due_cpus{guest="web",uuid="u",tier="gold"} 1.0
 cpu_tiers_guest_delivered_cpus{guest="web",uuid="u",tier="gold"} 0.75
 cpu_tiers_guest_weight{guest="web",uuid="u",tier="gold"} 400
 cpu_tiers_guest_floor_cpus{guest="db",uuid="v",tier=""} NaN
-cpu_tiers_watch_owed_floor_seconds_total{guest="db",uuid="v",tier="",flavor="x"} 10
+cpu_tiers_watch_due_seconds_total{guest="db",uuid="v",tier="",flavor="x"} 10
 """
 
 
@@ -45,22 +45,22 @@ def test_metrics(tmp_path: Path) -> None:
     path.write_text(METRICS)
     report = read_audit_file(str(path))
     assert report.guests == (
-        GuestFigures(uuid="u", name="web", tier="gold", floor=1.5, owed=1.0, ran=0.75),
-        GuestFigures(uuid="v", name="db", tier="", owed=10.0),
+        GuestFigures(uuid="u", name="web", tier="gold", floor=1.5, due=1.0, ran=0.75),
+        GuestFigures(uuid="v", name="db", tier="", due=10.0),
     )
     assert [guest.short for guest in report.guests] == [0.25, None]
 
 
 @pytest.mark.parametrize(
-    ("owed", "ran", "short"),
+    ("due", "ran", "short"),
     [
-        pytest.param(0.0, 0.0, None, id="nothing owed"),
-        pytest.param(2.0, 3.0, 0.0, id="more than owed"),
+        pytest.param(0.0, 0.0, None, id="nothing due"),
+        pytest.param(2.0, 3.0, 0.0, id="more than due"),
         pytest.param(2.0, None, None, id="not measured"),
     ],
 )
-def test_the_part_that_is_short(owed: float, ran: float | None, short: float | None) -> None:
-    assert GuestFigures(uuid="u", name="n", tier="", owed=owed, ran=ran).short == short
+def test_the_part_that_is_short(due: float, ran: float | None, short: float | None) -> None:
+    assert GuestFigures(uuid="u", name="n", tier="", due=due, ran=ran).short == short
 
 
 @pytest.mark.parametrize(

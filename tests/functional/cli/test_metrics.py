@@ -26,6 +26,7 @@ def host() -> Evidence:
         guest("plain", 25, CPU0),
         found=cgroups(gold=50, plain=25),
         spent={"gold": (CpuTime(5.0, 5.0),), "plain": (CpuTime(0.0, 0.0),)},
+        shares=200,
     )
 
 
@@ -47,7 +48,7 @@ def test_metrics(host: Evidence, tmp_path: Path) -> None:
     assert values.pop(("audit_timestamp_seconds", "")) > 1.7e9
     kinds = {label: n for (name, label), n in values.items() if name == "audit_findings"}
     assert {label for label, n in kinds.items() if n} == {"weight", "short"}
-    assert len(kinds) == 24
+    assert len(kinds) == 26
     assert {key: n for key, n in values.items() if key[0] != "audit_findings"} == {
         ("audit_interval_seconds", ""): 10.0,
         ("guest_weight", "gold"): 75.0,
@@ -60,10 +61,14 @@ def test_metrics(host: Evidence, tmp_path: Path) -> None:
         ("guest_fair_cpus", "plain"): 0.25,
         ("guest_wanted_cpus", "gold"): 1.0,
         ("guest_wanted_cpus", "plain"): 0.0,
-        ("guest_owed_cpus", "gold"): 0.75,
-        ("guest_owed_cpus", "plain"): 0.0,
+        ("guest_due_cpus", "gold"): 0.75,
+        ("guest_due_cpus", "plain"): 0.0,
         ("guest_delivered_cpus", "gold"): 0.5,
         ("guest_delivered_cpus", "plain"): 0.0,
+        ("guest_missing_cpus", "gold"): 0.25,
+        ("guest_missing_cpus", "plain"): 0.0,
+        ("guest_sold_cpus", "gold"): 0.75,
+        ("guest_sold_cpus", "plain"): 0.25,
     }
 
 

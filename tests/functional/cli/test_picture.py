@@ -103,9 +103,9 @@ def test_guests_with_equal_shortened_names_have_a_bar_each() -> None:
     assert shown.count(f"{'x' * 22}…{'y' * 21} (2 vCPUs)") == 2
 
 
-def test_an_idle_guest_is_owed_nothing_and_a_short_guest_is_named() -> None:
-    idle = {"wanted": 0.02, "owed": 0.01, "delivered": 0.02, "short": False}
-    short = {"wanted": 1.0, "owed": 0.25, "delivered": 0.125, "short": True}
+def test_nothing_is_due_to_an_idle_guest_and_a_short_guest_is_named() -> None:
+    idle = {"wanted": 0.02, "due": 0.01, "delivered": 0.02, "short": False}
+    short = {"wanted": 1.0, "due": 0.25, "delivered": 0.125, "short": True}
     guests = [{**GOLD, **idle}, {**BRONZE, **short}, {**BRONZE, **dict.fromkeys(short)}]
     assert [(row["bar"], row["wanted"], row["delivered"]) for row in rows(*guests)] == [
         (0.01, 0.02, 0.02),
@@ -113,8 +113,8 @@ def test_an_idle_guest_is_owed_nothing_and_a_short_guest_is_named() -> None:
         (0.0, 0.0, 0.0),
     ]
     assert {
-        "bar: owed; upright mark: floor; dotted frame: wanted; black line: delivered",
-        *("got 0.12 of 0.25 owed", "not measured", "gold (1 guest)", "bronze (2 guests)"),
+        "bar: due; upright mark: floor; dotted frame: wanted; black line: delivered",
+        *("got 0.12 of 0.25 due", "not measured", "gold (1 guest)", "bronze (2 guests)"),
     } <= set(texts(*guests))
 
 
@@ -123,7 +123,7 @@ def test_guests_are_sorted_by_tier_and_only_measured_guests_have_a_delivery() ->
     host = evidence(bronze, gold).host
     tiers = [Tier.parse("gold", "100", 1, where="gold")]
     assert [row["tier"] for row in picture_rows(host, tiers)] == ["gold", "multiplier 25"]
-    delivery = Delivery(seconds=10.0, delivered=0.1, wanted=1.0, owed=0.8)
+    delivery = Delivery(seconds=10.0, delivered=0.1, kept=0.1, wanted=1.0, due=0.8)
     measured, other = picture_rows(host, tiers, {"b": delivery})
-    # 0.7 of 0.8 owed CPUs are missing, which is more than a tenth.
-    assert (measured["owed"], measured["short"], other["owed"]) == (0.8, True, None)
+    # 0.7 of 0.8 due CPUs are missing, which is more than a tenth.
+    assert (measured["due"], measured["short"], other["due"]) == (0.8, True, None)

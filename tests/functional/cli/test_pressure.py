@@ -153,11 +153,13 @@ def test_thresholds_in_the_wrong_order(press: Command) -> None:
     assert "--clear-below: more than 20; give at most --set-above" in error
 
 
-# The host waited for a CPU, in percent of the time since the look before; None: no reading.
+# What is missing, in percent of the CPU time due since the look before; None: no reading.
 @pytest.mark.parametrize(
     ("percents", "states"),
     [
         pytest.param([50, 61, 50, 39, 50], "01100", id="between 40 and 60 the trait stays"),
+        pytest.param([0, 0], "00", id="guests that get what is due, however long they wait"),
+        pytest.param([0.4, 0], "00", id="hundredths of a CPU"),
         pytest.param([70, None, None, 70], "1111", id="two looks without a reading"),
         pytest.param([70, None, None, None], "1110", id="the third look clears"),
         pytest.param([None, None, None], "000", id="a monitor without data sets nothing"),
@@ -167,14 +169,14 @@ def test_the_trait_follows_the_metrics(
     monkeypatch: pytest.MonkeyPatch,
     compute1: str,
     client: PlacementClient,
-    percents: list[int | None],
+    percents: list[float | None],
     states: str,
 ) -> None:
-    at, waited, readings = 1000.0, 5.0, [(1000.0, 5.0)]
-    for percent in percents:  # a look every 10 seconds
-        at += 10
-        waited += (70 if percent is None else percent) / 10
-        readings.append((at, waited) if percent is not None else readings[-1])
+    at, due, missing, readings = 1000.0, 50.0, 5.0, [(1000.0, 50.0, 5.0)]
+    for percent in percents:  # a look every 10 seconds, in which two CPUs are due
+        at, due = at + 10, due + 20
+        missing += 20 * (70 if percent is None else percent) / 100
+        readings.append((at, due, missing) if percent is not None else readings[-1])
     monkeypatch.setattr(pressure, "read_metrics", lambda *_: readings.pop(0))
     watch = watch_of(client, compute1)
     watch.look()  # the first reading has no time before
@@ -190,28 +192,29 @@ def watch_of(client: PlacementClient, uuid: str) -> Any:
     return pressure._Watch(client, client.provider(uuid), arguments)
 
 
-def test_a_restart_of_the_machine_is_no_reading(
+def test_a_restart_of_the_watch_is_no_reading(
     monkeypatch: pytest.MonkeyPatch, compute1: str, client: PlacementClient
 ) -> None:
     """5 seconds since the new start are less than 900: the difference means nothing."""
-    readings = [(1000.0, 900.0), (1100.0, 5.0), (1110.0, 15.0)]
+    readings = [(1000.0, 900.0, 900.0), (1100.0, 5.0, 5.0), (1110.0, 15.0, 15.0)]
     monkeypatch.setattr(pressure, "read_metrics", lambda *_: readings.pop(0))
     watch = watch_of(client, compute1)
     states = []
     for _ in range(3):
         watch.look()
         states.append(CPU in client.traits(compute1).names)
-    assert states == [False, False, True]  # 10 of 10 seconds
+    assert states == [False, False, True]  # 10 of 10 seconds are missing
 
 
 class Exporter(BaseHTTPRequestHandler):
-    """Shows a host that waits for 9 of 10 seconds, as ``host watch`` does."""
+    """Shows a host whose guests miss 9 of 10 due seconds, as ``host watch`` does."""
 
     def do_GET(self) -> None:  # http.server looks for this name
         server: Any = self.server
         server.looks += 1
-        at, waited = METRICS
-        text = server.text or f"# HELP x\n{at} {10.0 * server.looks}\n{waited} {9 * server.looks}"
+        values = zip(METRICS, (10.0, 10.0, 9.0), strict=True)
+        lines = (f"{name} {value * server.looks}" for name, value in values)
+        text = server.text or "\n".join(["# HELP x", *lines])
         self.send_response(404 if self.path == "/" else 200)
         self.end_headers()
         self.wfile.write(f"{text}\n".encode())
@@ -249,8 +252,8 @@ def test_the_end_of_the_watch_clears_the_trait(
     assert process.returncode == 143
     assert error.splitlines() == [
         f"{CPU} of compute1 follows {exporter.url}",
-        f"compute1: trait {CPU} absent -> present, because of 90 % of the time in which a thread"
-        " waited for a CPU",
+        f"compute1: trait {CPU} absent -> present, because of 90 % of the CPU time due to"
+        " guests, which is missing",
         f"The watch has ended, and compute1 has no {CPU}.",
     ]
     assert client.traits(compute1).names == OWN
@@ -266,7 +269,7 @@ def test_an_end_without_placement_names_the_remedy(
         monkeypatch.setattr(pressure, "change_trait", away)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pressure, "read_metrics", lambda *_: (1.0, 1.0))
+    monkeypatch.setattr(pressure, "read_metrics", lambda *_: (1.0, 1.0, 1.0))
     monkeypatch.setattr(pressure, "time", SimpleNamespace(sleep=interrupted))
     with pytest.raises(KeyboardInterrupt, match=f"{CPU} may stay on compute1: run cpu-tiers host"
                        r" pressure compute1 --clear CPU \(no answer\)"):  # fmt: skip
@@ -283,7 +286,7 @@ def test_an_answer_without_metrics(exporter: Any, text: str) -> None:
 
 
 def test_no_metrics_at_the_url(exporter: Any) -> None:
-    assert read_metrics(exporter.url, METRICS) == (10.0, 9.0)
+    assert read_metrics(exporter.url, METRICS) == (10.0, 10.0, 9.0)
     with pytest.raises(InvalidInput, match="no metrics: HTTP 404"):
         read_metrics(exporter.url.removesuffix("metrics"), METRICS)
     with socket.create_server(("127.0.0.1", 0)) as closed:

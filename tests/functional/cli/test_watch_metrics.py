@@ -24,7 +24,7 @@ def metrics(tmp_path: Path) -> dict[str, dict[str, float]]:
     scope = machine.layout.paths[GOLD]
     machine.layout.file(scope, "cpu.pressure", "cpu.pressure", "some avg10=0.00 total=3000000\n")
     machine.read()
-    machine.spend(GOLD, 4, 6, 100)
+    machine.spend(GOLD, 2, 8, 100)
     machine.read()
     registry = CollectorRegistry()
     registry.register(WatchCollector(lambda: machine.watched.reading))
@@ -46,23 +46,28 @@ def test_metrics_of_a_guest(metrics: dict[str, dict[str, float]]) -> None:
         for name, by_label in metrics.items()
         if "gold gold" in by_label
     }
-    # one vCPU, alone on one CPU, wanted to run for 10 s and ran for 4
+    # one vCPU, sold as a quarter of a CPU, wanted to run for 10 s and ran for 2
     assert of_guest == {
-        "ran_seconds_total": 4,
-        "waited_seconds_total": 6,
+        "ran_seconds_total": 2,
+        "waited_seconds_total": 8,
         "runs_total": 100,
         "throttled_seconds_total": 0,
         "pressure_seconds_total": 3,
-        "owed_floor_seconds_total": 10,
-        "owed_fair_seconds_total": 10,
-        "missing_seconds_total": 6,
+        "due_seconds_total": 2.5,
+        "missing_seconds_total": pytest.approx(0.5),
+        "under_class_seconds_total": 0,
+        "sold_cpus": 0.25,
+        "due_cpus": 0.25,
         "floor_cpus": 1,
         "fair_cpus": 1,
     }
     assert metrics["guests"] == {"": 1}
     assert metrics["unread_files_total"] == {"": 0}
     assert metrics["machine_pressure_seconds_total"] == {"": 7}
-    assert metrics["wait_seconds_sum"] == {"gold": 6}
+    assert metrics["host_due_seconds_total"] == {"": 2.5}
+    assert metrics["host_missing_seconds_total"] == pytest.approx({"": 0.5})
+    assert metrics["host_shares"] == {"": 400}
+    assert metrics["wait_seconds_sum"] == {"gold": 8}
     waits = metrics["wait_seconds_bucket"]
     assert (waits["gold 0.05"], waits["gold 0.1"], waits["gold +Inf"]) == (0, 100, 100)
 

@@ -246,16 +246,27 @@ def test_placement_is_asked_where_no_file_is_given(
 
 
 def test_soft_traits_count_before_scores(run: Command, flavor: Command, save: Command) -> None:
-    """The scores are (1 - 1/8) / 2 and (1 - 1/4) / 2; nova.conf avoids CUSTOM_PRESSURE_IO."""
-    roomy, small, fast = (letter * 8 + "-0000-4000-8000-" + letter * 12 for letter in "abc")
+    """The scores are (1 - 1/8) / 2 and (1 - 1/4) / 2; the disk of the first host is in a pool."""
+    uuids = (letter * 8 + "-0000-4000-8000-" + letter * 12 for letter in "abcd")
+    roomy, small, fast, pool = uuids
     summaries = {
         roomy: summary(roomy, 8, "CUSTOM_PRESSURE_IO"),
         small: summary(small, 4),
-        fast: summary(fast, 4, "CUSTOM_SSD"),
+        fast: summary(fast, 4),
+        pool: {
+            **summary(pool, 1, "CUSTOM_SSD", "MISC_SHARES_VIA_AGGREGATE"),
+            "resources": {"DISK_GB": {"capacity": 100, "used": 0}},
+        },
     }
-    answer = save({"allocation_requests": [], "provider_summaries": summaries}, "answer.json")
+    disk = {fast: {"resources": {"VCPU": 1}}, pool: {"resources": {"DISK_GB": 1}}}
+    requests = [{"allocations": disk, "mappings": {"": [fast, pool]}}]
+    answer = save(
+        {"allocation_requests": requests, "provider_summaries": summaries}, "answer.json"
+    )
+    conf = "[filter_scheduler]\nresource_provider_avoided_traits = CUSTOM_PRESSURE_*"
+    arguments = ("--candidates", answer, "--config-file", save(conf, "nova.conf"), "-f", "json")
     path = flavor({"trait:CUSTOM_SSD": "preferred:2"})
-    rows = json.loads(run("weigh", path, "--candidates", answer, "-f", "json").stdout)
+    rows = json.loads(run("weigh", path, *arguments).stdout)
     assert [(row["host"], row["soft_traits"]) for row in rows] == [
         (fast, {"CUSTOM_SSD": 2.0}),
         (small, {}),

@@ -44,5 +44,5 @@ def cloud_of(names: Sequence[str]) -> SoldCloud:
 def report_of(host: str) -> AuditedHost:
     """Return what an audit says of a host and its guest."""
     finding = AuditFinding(kind="weight", where="guest web", found="<b>found</b>", do="fix it")
-    guest = GuestFigures(uuid="server-1", name="web", tier="", floor=1.5, owed=1.0, ran=0.75)
+    guest = GuestFigures(uuid="server-1", name="web", tier="", floor=1.5, due=1.0, ran=0.75)
     return AuditedHost(host=host, findings=(finding,), guests=(guest,))

@@ -110,11 +110,12 @@ resource_provider_same_host_weight_multiplier = 20.0
 resource_provider_same_aggregate_weight_multiplier = 10.0
 resource_provider_same_aggregate_keys = shard
 """
+AVOIDS_PRESSURE = "resource_provider_avoided_traits = CUSTOM_PRESSURE_*"
 OWN = "resource_provider_same_project_weight_multiplier = 10.0"
 
 
 def test_the_page_has_the_lines() -> None:
-    others = [ALONE, SPREADING, PACKING, TARGET, BELOW, SAME, OWN]
+    others = [ALONE, SPREADING, PACKING, TARGET, BELOW, SAME, AVOIDS_PRESSURE, OWN]
     confs = [row.conf for row in SOFT.values()] + others
     specs = {f"{k}={v}" for row in SOFT.values() for k, v in row.specs.items()}
     lines = {line for conf in confs for line in conf.splitlines()}
@@ -185,12 +186,12 @@ class TestEqualHosts(CustomWeighers):
         assert found == {name: row.order for name, row in SOFT.items()}
 
     def test_hosts_under_pressure(self) -> None:
-        """The options have their defaults; ``host pressure`` sets the trait."""
+        """``host pressure`` sets the trait."""
         client, plain = placement_of(self), self.flavor("plain")
         host = client.provider(self.compute_rp_uuids["b"])
         for is_set, order in ((True, "a=c b"), (False, "a=b=c")):
             change_trait(client, host, "CUSTOM_PRESSURE_CPU", is_set=is_set)
-            assert self.order(plain) == order
+            assert self.order(plain, AVOIDS_PRESSURE) == order
 
 
 def cpus_of(host: Any) -> set[int]:

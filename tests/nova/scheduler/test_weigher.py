@@ -1,14 +1,16 @@
 """The weigher in nova-scheduler: the hosts that get servers, and requests without scores."""
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 import pytest
 from nova.scheduler import utils
 from nova.scheduler.weights import HostWeightHandler
 
+from cpu_tiers.conf import weigher_types
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.nova.notes import HostNotes
 from cpu_tiers.nova.options import CONF
@@ -27,6 +29,9 @@ from tests.nova.scheduler.weighed_hosts import (
     summary,
     weighed,
 )
+
+AVOIDED = "resource_provider_avoided_traits"
+PREFERRED = "resource_provider_preferred_traits"
 
 
 class TestScoring(Weighed):
@@ -177,15 +182,71 @@ def test_a_multiplier_of_0_for_soft_traits_reads_no_summary() -> None:
     CONF.clear_override(TRAIT_MULTIPLIER, "filter_scheduler")
 
 
+def test_with_default_options_no_trait_of_a_host_counts() -> None:
+    hosts = soft({}, one=[], two=["CUSTOM_PRESSURE_CPU"], three=["PRESSURE_IO"])
+    assert ResourceProviderWeigher().weigh_objects(hosts, None) == [0.0, 0.0, 0.0]
+
+
+def test_a_soft_trait_of_a_shared_pool() -> None:
+    """The first host takes its disk from the pool; the second has a disk of its own."""
+    request = spec()
+    request.flavor.extra_specs["trait:CUSTOM_SSD"] = "preferred:2"
+    pool = {**summary("pool", 8), "traits": ["MISC_SHARES_VIA_AGGREGATE", "CUSTOM_SSD"]}
+    summaries = {"one": summary("one", 8), "two": summary("two", 8), "pool": pool}
+    notes = HostNotes(scores=RequestScores(summaries, request))
+    hosts = [
+        host(name, cpu_tiers=notes, allocation_candidates=[{"allocations": {name: {}, disk: {}}}])
+        for name, disk in (("one", "pool"), ("two", "two"))
+    ]
+    assert ResourceProviderWeigher().weigh_objects(weighed(*hosts), None) == [2000.0, 0.0]
+
+
+def test_malformed_metadata_of_a_large_aggregate_is_warned_of_once(
+    weigher: ResourceProviderWeigher,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """1,000 hosts, two servers in the request: a shape is parsed once, a multiplier once each."""
+    names = [f"host{n}" for n in range(1000)]
+    scores = RequestScores({name: summary(name, 8) for name in names}, spec())
+    hosts = [host(name, cpu_tiers=HostNotes(scores=scores)) for name in names]
+    large = aggregate(
+        1, resource_provider_shape="0=0,0=1", resource_provider_weight_multiplier="x"
+    )
+    small = aggregate(2, resource_provider_shape="0=0.5")
+    for state in hosts:
+        state.aggregates = [large]
+    hosts[7].aggregates = [large, small]
+    CONF.set_override("resource_provider_scoring", "requested-to-capacity", "filter_scheduler")
+    parsed: list[str] = []
+
+    class ParsedShape(weigher_types.ShapeType):
+        def __call__(self, value: str) -> Any:
+            parsed.append(value)
+            return super().__call__(value)
+
+    monkeypatch.setattr(weigher_types, "ShapeType", ParsedShape)
+    for _ in range(2):
+        weights = weigher.weigh_objects(weighed(*hosts), None)
+    CONF.clear_override("resource_provider_scoring", "filter_scheduler")
+    # 1 - 2/8 by nova.conf, and the shape of the small aggregate
+    assert Counter(weights) == {0.75: 999, 0.5: 1}
+    assert parsed == ["0=0,0=1", "0=0.5"]
+    of_shapes = [line for line in caplog.messages if "has a malformed shape" in line]
+    of_multipliers = [line for line in caplog.messages if "Could not decode" in line]
+    assert (len(of_shapes), len(of_multipliers)) == (1, 2)
+
+
 def test_weights_of_soft_traits() -> None:
     """Nova's own handler stretches no weight."""
-    ResourceProviderWeigher()
+    CONF.set_override(AVOIDED, "CUSTOM_PRESSURE_*", "filter_scheduler")
     specs = {"trait:CUSTOM_A": "preferred:2.5", "trait:CUSTOM_B": "avoided:x"}
     hosts = soft(specs, plain=[], one=["CUSTOM_A", "CUSTOM_PRESSURE_IO"], two=["CUSTOM_B"])
     states = [each.obj for each in hosts]
     weighers = [ResourceProviderWeigher()]
     best = HostWeightHandler().get_weighed_objects(weighers, states, None)
     weights = {each.obj.host: each.weight for each in best}
+    CONF.clear_override(AVOIDED, "filter_scheduler")
     # 1000 x (2.5 - 1); the malformed extra spec counts nothing.
     assert weights == {"one": 1500.0, "plain": 0.0, "two": 0.0}
 
@@ -199,10 +260,12 @@ def test_soft_traits_are_not_requested() -> None:
 
 
 def test_a_trait_in_both_options_stops_the_service() -> None:
-    CONF.set_override("resource_provider_preferred_traits", "PRESSURE_*", "filter_scheduler")
+    for option in (PREFERRED, AVOIDED):
+        CONF.set_override(option, "PRESSURE_*", "filter_scheduler")
     with pytest.raises(InvalidInput, match=r"PRESSURE_\* is in both; leave one out"):
         ResourceProviderWeigher()
-    CONF.clear_override("resource_provider_preferred_traits", "filter_scheduler")
+    for option in (PREFERRED, AVOIDED):
+        CONF.clear_override(option, "filter_scheduler")
 
 
 @pytest.mark.parametrize(
@@ -232,6 +295,11 @@ def test_a_shape_of_an_aggregate(
 
 class TestSoftTraits(Weighed):
     """Gold requests 100 shares, and a score is half of 1 - 100 / free: no trait counts in it."""
+
+    scheduler_options: ClassVar[Mapping[str, Any]] = {
+        **Weighed.scheduler_options,
+        AVOIDED: ["PRESSURE_*", "CUSTOM_PRESSURE_*"],
+    }
 
     def test_the_hosts_of_servers(self) -> None:
         hosts = {"big": 800, "small": 400}

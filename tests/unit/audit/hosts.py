@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.providers import HostShares
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.host.checks import audit
 from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, due_weight
 from cpu_tiers.tools.tiers.domain import (
@@ -18,6 +19,7 @@ from cpu_tiers.tools.tiers.domain import (
     Version,
 )
 from cpu_tiers.tools.tiers.occupancy import Occupancy
+from cpu_tiers.tools.tiers.sold import HostShares
 
 SHARED, DEDICATED = CpuSet({0, 1}), CpuSet({2, 3})
 
@@ -75,7 +77,17 @@ def evidence(
     dedicated: CpuSet = DEDICATED,
     load: HostLoad | None = None,
     untiered: int | None = None,
+    shares: int = 0,
+    throttled: Mapping[str, float] | None = None,
 ) -> Evidence:
+    """Return the evidence of these guests.
+
+    :param shares: how many shares the two shared CPUs are sold for; 0 sells nothing.
+    """
+    inventories = {
+        "VCPU": Inventory(total=2, max_unit=2),
+        VCPU_SHARES: Inventory(total=shares, max_unit=shares),
+    }
     default = DEFAULT_WEIGHT[found.version if found else 2]
     host = Occupancy(
         domains=tuple(
@@ -85,7 +97,7 @@ def evidence(
         shared_cpus=SHARED,
         default_weight=default,
         services={},
-        inventories={},
+        inventories=inventories if shares else {},
     )
     return Evidence(
         host=host,
@@ -94,6 +106,7 @@ def evidence(
         allocated=allocated,
         spent={f"{name}-uuid": times for name, times in (spent or {}).items()},
         load=load or HostLoad(),
+        throttled={f"{name}-uuid": s for name, s in (throttled or {}).items()},
         seconds=10.0 if spent else 0.0,
         untiered_weight=untiered,
     )

@@ -2,8 +2,9 @@ import pytest
 
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.model.providers import Excess, HostShares
+from cpu_tiers.model.providers import Excess
 from cpu_tiers.tools.tiers.domain import Domain
+from cpu_tiers.tools.tiers.sold import HostShares
 from tests.unit.audit.hosts import SHARED, evidence, guest, summary
 
 GOLD = guest("gold", 200, SHARED, SHARED, multiplier="100")

@@ -10,7 +10,7 @@ from tests.unit.audit.hosts import cgroups, evidence, guest, summary
 
 GUEST = guest("a", 100, CpuSet({0}))
 FULL, HALF = (CpuTime(10.0, 0.0),), (CpuTime(5.0, 5.0),)
-"""CPU 0 is the guest's alone: it is owed 10 s of 10 s."""
+"""CPU 0 is the guest's alone: 10 s of 10 s are due."""
 
 
 def process(
@@ -26,7 +26,7 @@ def found(
 ) -> list[tuple[str, str, str]]:
     load = HostLoad(busy=busy, steal=steal or {})
     kernel = cgroups(a=100, of_guests={"pid": "7"})
-    every = summary(evidence(GUEST, found=kernel, spent={"a": spent}, load=load))
+    every = summary(evidence(GUEST, found=kernel, spent={"a": spent}, load=load, shares=200))
     return [one for one in every if one[0] != "short"]
 
 
@@ -49,7 +49,8 @@ def test_busy_processes_are_named_if_a_guest_fell_short() -> None:
     ("used", "texts"),
     [
         pytest.param(0.59, [], id="its vCPU ran for 0.5 CPUs, 0.09 are left"),
-        pytest.param(0.9, ["threads of its QEMU that are no vCPUs used 0.40 CPUs"], id="0.4"),
+        pytest.param(0.8, ["threads of its QEMU that are no vCPUs used 0.30 CPUs"], id="0.3"),
+        pytest.param(0.95, [], id="0.45: the guest got 0.95 of 1, and is not short"),
     ],
 )
 def test_threads_of_qemu_that_are_no_vcpus(used: float, texts: list[str]) -> None:

@@ -10,12 +10,12 @@ from tests.unit.cli.watched import GOLD, PLAIN, Machine
 
 
 def totals(machine: Machine) -> dict[str, tuple[float, ...]]:
-    """Return how long each guest ran and waited, its owed floor, and what was missing."""
+    """Return how long each guest ran and waited, what was due to it, and what was missing."""
     return {
         guest.domain.name: (
             guest.totals.ran,
             guest.totals.waited,
-            round(guest.totals.owed_floor, 6),
+            round(guest.totals.due, 6),
             round(guest.totals.missing, 6),
         )
         for guest in machine.watched.reading.guests
@@ -37,15 +37,18 @@ def test_a_guest_from_start_to_end(tmp_path: Path, kind: Kind) -> None:
     machine.read()
     assert totals(machine) == {"gold": (0, 0, 0, 0)}
     (guest,) = machine.watched.reading.guests
-    assert (guest.tier, guest.rates) == ("gold", ((1.0, 1.0),))
-    machine.spend(GOLD, 54, 56, 101)
+    # 100 of 400 shares of one CPU are sold; alone the guest has the CPU as its floor.
+    assert (guest.tier, guest.rates, guest.sold, guest.floor) == ("gold", (0.25,), 0.25, 1)
+    machine.spend(GOLD, 52, 58, 101)
     machine.read()
-    assert totals(machine) == {"gold": (4, 6, 10, 6)}  # alone it is owed the CPU
-    assert machine.watched.reading.waits["gold"].seconds == 6
+    assert totals(machine) == {"gold": (2, 8, 2.5, 0.5)}
+    reading = machine.watched.reading
+    assert (reading.due, reading.missing) == pytest.approx((2.5, 0.5))
+    assert machine.watched.reading.waits["gold"].seconds == 8
     machine.stop(GOLD)
     machine.read()
     assert totals(machine) == {}
-    assert machine.watched.reading.waits["gold"].runs[8] == 100  # 6 s / 100 runs: up to 0.1 s
+    assert machine.watched.reading.waits["gold"].runs[8] == 100  # 8 s / 100 runs: up to 0.1 s
     assert machine.described == [{GOLD}]  # libvirt was asked once
     assert machine.watched.reading.unread == 0
 
@@ -56,10 +59,12 @@ def test_the_promises_change_with_the_guests(tmp_path: Path) -> None:
     machine.read()
     machine.start(PLAIN)
     machine.read()
-    rates = {guest.domain.name: guest.rates for guest in machine.watched.reading.guests}
-    # 100 and 1024 of 1124 of the only CPU
-    assert rates["gold"][0] == pytest.approx((100 / 1124, 100 / 1124))
-    assert rates["plain"][0] == pytest.approx((1024 / 1124, 1024 / 1124))
+    guests = {guest.domain.name: guest for guest in machine.watched.reading.guests}
+    # 100 and 1024 of 1124 of the only CPU; what is due to Gold does not sink.
+    assert (guests["gold"].floor, guests["gold"].due) == pytest.approx((100 / 1124, 0.25))
+    assert (guests["plain"].floor, guests["plain"].due) == pytest.approx((1024 / 1124, 0))
+    reading = machine.watched.reading
+    assert (reading.shares, reading.weights) == (400, 2048)  # as the cgroups of the files have it
     assert machine.described == [{GOLD}, {PLAIN}]
 
 
@@ -70,8 +75,8 @@ def test_the_least_weight_without_a_tier(tmp_path: Path) -> None:
     machine.start(GOLD)
     machine.start(PLAIN)
     machine.read()
-    rates = {guest.domain.name: guest.rates[0][0] for guest in machine.watched.reading.guests}
-    assert rates == pytest.approx({"gold": 100 / 102, "plain": 2 / 102})
+    floors = {guest.domain.name: guest.floor for guest in machine.watched.reading.guests}
+    assert floors == pytest.approx({"gold": 100 / 102, "plain": 2 / 102})
 
 
 def test_libvirt_away_while_a_guest_starts(

@@ -22,10 +22,9 @@ def test_the_default_scoring_is_the_pseudocode_of_the_spec() -> None:
 
 def test_all_options_are_off_by_default() -> None:
     on = {option.name: option.default for option in OPTIONS if option.default}
-    # Without effect at a multiplier of 0.0, without a file, and without a trait of PRESSURE.
+    # Without effect at a multiplier of 0.0, without a file, and without a trait that is named.
     assert on == {
         "resource_provider_scoring": "literal",
         "resource_provider_shape": "0=1,100=0",
         "resource_provider_trait_weight_multiplier": 1000.0,
-        "resource_provider_avoided_traits": ["PRESSURE_*", "CUSTOM_PRESSURE_*"],
     }

@@ -93,7 +93,9 @@ def test_the_options_that_are_numbers() -> None:
 
 
 def test_a_trait_is_not_both_preferred_and_avoided(tmp_path: Path) -> None:
-    options = options_of(tmp_path, "resource_provider_preferred_traits = PRESSURE_*, CUSTOM_A")
+    preferred = "resource_provider_preferred_traits = PRESSURE_*, CUSTOM_A"
+    avoided = "resource_provider_avoided_traits = PRESSURE_*"
+    options = options_of(tmp_path, f"{preferred}\n{avoided}")
     with pytest.raises(InvalidInput) as caught:
         request_traits(options, {})
     (fault,) = caught.value.faults

@@ -8,9 +8,11 @@ devices to the servers that request devices.
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
+import contextlib
 import itertools
+import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +21,14 @@ from nova import objects
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.convert import field
-from cpu_tiers.nova.notes import host_of
+from cpu_tiers.nova.notes import host_of, search_of
 from cpu_tiers.nova.numa.candidate_cells import Candidate, Summaries, has_nodes, places_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.protocols import HostState
-from cpu_tiers.nova.scheduler.refusal import refusing
 from cpu_tiers.nova.seams import Function
 from cpu_tiers.weights.fragmentation import cost_of
+
+LOG = logging.getLogger(__name__)
 
 
 def _order(
@@ -48,7 +51,7 @@ def _order(
         candidates = getattr(host, "allocation_candidates", [])
         # For the later servers of the request, _choose_again has ordered the candidates.
         if not index and has_nodes(next(iter(candidates), None)):
-            with refusing("the order of the candidates"):
+            with _novas_order_after_failure(spec_obj):
                 put_best_first(host, spec_obj)
         if _requests_devices(spec_obj):
             _give_back(host, spec_obj)
@@ -67,8 +70,9 @@ def _give_back(host: HostState, spec_obj: objects.RequestSpec) -> None:
     # Another object takes the place of the summaries when a server takes a part of the host.
     if own.refused and own.left is not own.left_of_refused:
         host.allocation_candidates = [*host.allocation_candidates, *own.refused]
-        put_best_first(host, spec_obj)
         own.refused = []
+        with _novas_order_after_failure(spec_obj):
+            put_best_first(host, spec_obj)
 
 
 def _keep_refused(host: HostState, candidates: list[Candidate]) -> None:
@@ -128,11 +132,31 @@ def _choose_again(original: Function, self: HostState, spec_obj: objects.Request
     result = original(self, spec_obj)
     candidates = self.allocation_candidates[:1]
     if has_nodes(next(iter(candidates), None)):
-        answer = CandidatesAnswer.unchecked(candidates, _summaries(self))
-        after = answer.after(answer.allocation_requests[0])
-        host_of(self).left = after.provider_summaries
-        put_best_first(self, spec_obj)
+        with _novas_order_after_failure(spec_obj):
+            answer = CandidatesAnswer.unchecked(candidates, _summaries(self))
+            after = answer.after(answer.allocation_requests[0])
+            host_of(self).left = after.provider_summaries
+            put_best_first(self, spec_obj)
     return result
+
+
+@contextlib.contextmanager
+def _novas_order_after_failure(spec_obj: objects.RequestSpec) -> Iterator[None]:
+    """Leave the candidates of a host in their order if Placement's answer cannot be read.
+
+    Nova reads less of the answer than cpu-tiers. If a provider has no room, Placement refuses the
+    claim, and nova-scheduler claims the next candidate. A request has one warning.
+    """
+    try:
+        yield
+    except Exception as error:
+        search = search_of(spec_obj)
+        if not search.has_kept_order:
+            search.has_kept_order = True
+            server = field(spec_obj, "instance_uuid")
+            LOG.warning(
+                "The candidates for server %s stay in Placement's order: %r", server, error
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,11 +85,38 @@ def _ask(
         # has logged both.
         if answer is not None and answer[0] is not None:
             candidates, summaries, version = answer
-            candidates, summaries = _usable(candidates, summaries, query_of(resources).numa)
+            candidates, summaries = _readable(candidates, summaries, query_of(resources).numa)
             return list(candidates), dict(summaries), version
     except NO_ANSWER as error:
         LOG.warning("Placement does not tell the candidates of a query: %r", error)
     return None
+
+
+def _readable(
+    candidates: Sequence[Candidate], summaries: Summaries, numa_request: NumaRequest | None
+) -> tuple[Sequence[Candidate], Summaries]:
+    """Return the usable part of an answer, without the candidates that cannot be read.
+
+    Nova reads less of a candidate than cpu-tiers: a single malformed candidate is no failed query.
+    """
+    try:
+        return _usable(candidates, summaries, numa_request)
+    except NO_ANSWER as error:
+        readable = [each for each in candidates if _is_readable(each, summaries)]
+        if not readable or len(readable) == len(candidates):
+            raise
+        unread = len(candidates) - len(readable)
+        LOG.warning("%d candidates of Placement's answer are malformed: %r", unread, error)
+        return _usable(readable, summaries, numa_request)
+
+
+def _is_readable(candidate: Candidate, summaries: Summaries) -> bool:
+    try:
+        _roots([candidate], summaries)
+        with_places(candidate, summaries)
+    except NO_ANSWER:
+        return False
+    return True
 
 
 def _usable(
@@ -102,9 +129,9 @@ def _usable(
     if numa_request is None:
         return candidates, summaries
     refused = {
-        summary["root_provider_uuid"]
+        summary.get("root_provider_uuid")
         for summary in summaries.values()
-        if numa_request.without_pcpu and PCPU in summary["resources"]
+        if numa_request.without_pcpu and PCPU in (summary.get("resources") or ())
     }
     apart = [
         candidate
@@ -125,7 +152,7 @@ def _usable(
     return usable, {
         uuid: summary
         for uuid, summary in summaries.items()
-        if summary["root_provider_uuid"] not in unusable_roots
+        if summary.get("root_provider_uuid") not in unusable_roots
     }
 
 

@@ -6,10 +6,11 @@ Pure: ``cpu-tiers host audit`` collects the evidence and prints the findings.
 from cpu_tiers.tools.host.checks.conditions import check_conditions, check_overlaps, check_placing
 from cpu_tiers.tools.host.checks.delivery import check_delivery, check_load
 from cpu_tiers.tools.host.checks.evidence import Evidence, Finding
+from cpu_tiers.tools.host.checks.oversold import check_oversold
 from cpu_tiers.tools.host.checks.weights import check_claims, check_controls, check_weights
 
 _CHECKS = (
-    *(check_weights, check_claims, check_delivery, check_conditions),
+    *(check_weights, check_claims, check_oversold, check_delivery, check_conditions),
     *(check_overlaps, check_placing, check_controls, check_load),
 )
 

@@ -1,17 +1,20 @@
-"""Compare the CPU time received by guests with their floors, and name what took the CPU time.
+"""Compare the CPU time received by guests with what was due, and name what took the CPU time.
 
-A vCPU wanted to run while it ran or waited in a run queue. For this time the vCPU is owed its
-floor: the rate that the kernel gives the vCPU wherever the kernel has put the vCPUs, and also
-while other vCPUs sleep. Pure.
+A vCPU wanted to run while it ran or waited in a run queue, and no quota of its guest stopped it.
+A vCPU that sleeps, of a guest that is paused or starts or of another one, wants nothing. What
+the other threads of its QEMU took, such as those of a migration or of its disks, is CPU time of
+the guest, too. Pure.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.tools.host.checks.conditions import REAL_TIME
+from cpu_tiers.tools.host.checks.due import evidence_dues
 from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
 from cpu_tiers.tools.tiers.domain import BusyProcess, CpuTime, Domain
+from cpu_tiers.tools.tiers.sold import CLASS_CPUS
 
 TOLERANCE = 0.1
 """The part of the owed time that may be missing: the kernel balances CPUs step by step."""
@@ -31,50 +34,119 @@ _MOST = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """The CPU time of one guest in the interval, as a number of CPUs.
+    """The CPU time of one guest in an interval, as a number of CPUs.
 
-    :param delivered: the time that the guest ran.
-    :param wanted: the time that the guest ran or waited for a CPU.
-    :param owed: the floor of the guest while it wanted to run.
+    :param delivered: the time that the vCPUs ran.
+    :param kept: the time that the vCPUs ran to which something is due.
+    :param wanted: the time that the vCPUs ran or waited for a CPU, without the time in which a
+        quota of the guest stopped them.
+    :param due: what was due to the guest of that (:mod:`~cpu_tiers.tools.host.checks.due`).
+    :param own: what other threads of the guest's QEMU took beside its vCPUs.
+    :param is_under_class: the vCPUs to which something is due had less than a fifth of the time in
+        which they wanted to run.
     """
 
     seconds: float
     delivered: float
+    kept: float
     wanted: float
-    owed: float
+    due: float
+    own: float = 0.0
+    is_under_class: bool = False
+
+    @property
+    def missing(self) -> float:
+        """Return what the guest did not get of what was due; 0 if it is less than a tenth."""
+        missing = self.due - self.kept - self.own
+        return missing if missing > self.due * TOLERANCE else 0.0
 
     @property
     def short(self) -> bool:
-        """Tell whether the guest received clearly less than the owed time."""
-        missing = self.owed - self.delivered
-        return missing > self.owed * TOLERANCE and missing * self.seconds > LEAST_SECONDS
+        """Tell whether the guest received clearly less than was due."""
+        return self.missing * self.seconds > LEAST_SECONDS
+
+
+def delivery_of(
+    spent: Sequence[CpuTime],
+    seconds: float,
+    dues: Sequence[float],
+    *,
+    cap: float | None = None,
+    throttled: float = 0.0,
+    own: float = 0.0,
+) -> Delivery:
+    """Return what a guest got in an interval, and what was due to it.
+
+    :param spent: the CPU time of each vCPU.
+    :param dues: the CPUs that are due to each vCPU while it wants to run. Nothing is due if there
+        are not as many as vCPUs: the dues of the guest are not known.
+    :param cap: the CPUs that the guest's own quotas leave it; ``None`` without quotas.
+    :param throttled: the seconds in which a quota stopped threads of the guest. The kernel counts
+        them as waiting. Without a quota of its own, the guest wanted to run in this time.
+    :param own: the CPUs that other threads of QEMU used.
+    """
+    wanted = wanted_cpus(spent, seconds, 0.0 if cap is None else throttled)
+    due = kept = wanted_due = 0.0
+    if len(dues) == len(spent):
+        for rate, part, time in zip(dues, wanted, spent, strict=True):
+            if rate:
+                due += rate * part
+                kept += time.ran / seconds
+                wanted_due += part
+    return Delivery(
+        seconds=seconds,
+        delivered=sum(time.ran for time in spent) / seconds,
+        kept=kept,
+        wanted=sum(wanted),
+        is_under_class=kept < CLASS_CPUS * wanted_due,
+        due=due if cap is None else min(due, cap),
+        own=own,
+    )
+
+
+def wanted_cpus(spent: Sequence[CpuTime], seconds: float, throttled: float = 0.0) -> list[float]:
+    """Return the part of an interval in which each vCPU wanted to run: 0 to 1.
+
+    :param throttled: the seconds in which a quota stopped the vCPUs, divided among them by their
+        waits.
+    """
+    waited = sum(time.waited for time in spent)
+    part = max(0.0, 1 - throttled / waited) if waited else 1.0
+    return [min(1.0, (time.ran + time.waited * part) / seconds) for time in spent]
 
 
 def deliveries(evidence: Evidence) -> Mapping[str, Delivery]:
     """Return the CPU time of each guest that was measured, by the name of the guest."""
     if not evidence.seconds:
         return {}
-    floors = evidence.host.vcpu_floors()
+    dues = evidence_dues(evidence)
     measured = {}
     for domain in evidence.host.domains:
-        spent = evidence.spent.get(domain.uuid or "", ())
-        rates = floors[domain.name]
+        uuid, due = domain.uuid or "", dues[domain.name]
+        spent = evidence.spent.get(uuid, ())
         # The number of vCPUs differs if a vCPU was plugged in after the XML was read.
-        if not spent or len(spent) != len(rates):
-            continue
-        wanted = wanted_cpus(spent, evidence.seconds)
-        measured[domain.name] = Delivery(
-            seconds=evidence.seconds,
-            delivered=sum(time.ran for time in spent) / evidence.seconds,
-            wanted=sum(wanted),
-            owed=sum(float(rate) * w for rate, w in zip(rates, wanted, strict=True)),
-        )
+        if spent and len(spent) == len(due.vcpus):
+            measured[domain.name] = delivery_of(
+                spent,
+                evidence.seconds,
+                [float(rate) for rate in due.vcpus],
+                cap=due.cap_cpus,
+                throttled=evidence.throttled.get(uuid, 0.0),
+                own=_own_cpus(evidence, domain, spent),
+            )
     return measured
 
 
-def wanted_cpus(spent: Iterable[CpuTime], seconds: float) -> list[float]:
-    """Return the part of an interval in which each vCPU wanted to run: 0 to 1."""
-    return [min(1.0, (time.ran + time.waited) / seconds) for time in spent]
+def _own_cpus(evidence: Evidence, domain: Domain, spent: Iterable[CpuTime]) -> float:
+    """Return the CPUs that threads of a guest's QEMU used that are no vCPUs.
+
+    ``emulator_overhead_percent`` of the vCPUs is taken off what is due already.
+    """
+    cgroup = evidence.cgroup(domain)
+    used = {process.pid: process.used for process in evidence.load.busy}
+    ran = sum(time.ran for time in spent) / evidence.seconds
+    of_process = used.get(cgroup.pid, 0.0) if cgroup else 0.0
+    return max(0.0, of_process - ran * (1 + float(evidence.host.emulator_overhead)))
 
 
 def check_delivery(evidence: Evidence) -> Iterator[Finding]:
@@ -86,8 +158,8 @@ def check_delivery(evidence: Evidence) -> Iterator[Finding]:
             continue
         if delivery.short:
             text = (
-                f"in {delivery.seconds:.1f} s it wanted {delivery.wanted:.2f} CPUs, was owed"
-                f" {delivery.owed:.2f} of that, and got {delivery.delivered:.2f}"
+                f"in {delivery.seconds:.1f} s it wanted {delivery.wanted:.2f} CPUs,"
+                f" {delivery.due:.2f} of that were due, and it got {delivery.delivered:.2f}"
             )
             yield Finding.of_guest(Kind.SHORT, domain, text)
         yield from _half_asleep(evidence, domain)
@@ -123,9 +195,30 @@ def check_load(evidence: Evidence) -> Iterator[Finding]:
     measured = deliveries(evidence)
     domains = (d for d in evidence.host.domains if d.name in measured)
     if short := _cpus(evidence, (d for d in domains if measured[d.name].short)):
+        yield from _untiered(evidence, measured, short)
         named = {finding.where for finding in real_time}
         yield from _culprits([one for one in others if _where(one) not in named], short)
         yield from _overheads(evidence, guests)
+
+
+def _untiered(
+    evidence: Evidence, measured: Mapping[str, Delivery], cpus: CpuSet
+) -> Iterator[Finding]:
+    """Yield what guests without a tier took of the CPUs on which a guest fell short."""
+    guests = [
+        domain
+        for domain in evidence.host.domains
+        if domain.name in measured
+        and evidence.due_weight(domain) is None
+        and _cpus(evidence, [domain]) & cpus
+    ]
+    taken = sum(measured[domain.name].delivered for domain in guests)
+    if taken >= _OVERHEAD_CPUS:
+        weight = sum(map(evidence.host.weight, guests))
+        servers = "1 server" if len(guests) == 1 else f"{len(guests)} servers"
+        text = f"{servers} with weight {weight} take{'s' * (len(guests) == 1)} {taken:.2f} CPUs of"
+        where = f"CPU {cpus}"
+        yield Finding(kind=Kind.UNTIERED, where=where, found=f"{text} {len(cpus):.2f}")
 
 
 def _culprits(others: Iterable[BusyProcess], cpus: CpuSet) -> Iterator[Finding]:

@@ -3,14 +3,15 @@
 The evidence is the guests of a host as libvirt, the kernel and Placement see them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from fractions import Fraction
 
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.providers import HostShares
 from cpu_tiers.tools.tiers.domain import CpuTime, Domain, GuestCgroup, HostCgroups, HostLoad
 from cpu_tiers.tools.tiers.occupancy import Occupancy
+from cpu_tiers.tools.tiers.sold import HostShares, Sale
 from cpu_tiers.tools.tiers.tier import flavor_shares, has_novas_old_default
 
 
@@ -24,6 +25,8 @@ class Evidence:
     :param allocated: ``None`` if Placement was not queried.
     :param spent: the CPU time of each vCPU in the interval, by the uuid of the guest.
     :param load: what else took CPU time in the interval.
+    :param throttled: how long a quota stopped threads in the interval, in seconds, by the uuid of
+        the guest.
     :param seconds: the length of the interval; 0 if nothing was measured.
     :param untiered_weight: the weight that nova-compute gives a guest without a tier; ``None`` for
         no weight, and the default of the kernel.
@@ -35,8 +38,15 @@ class Evidence:
     allocated: HostShares | None = None
     spent: Mapping[str, tuple[CpuTime, ...]] = field(default_factory=dict)
     load: HostLoad = field(default_factory=HostLoad)
+    throttled: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     untiered_weight: int | None = None
+
+    @property
+    def sale(self) -> Sale | None:
+        """Return what the host sells by Placement, otherwise what nova.conf says."""
+        by_placement = self.allocated.sale if self.allocated else None
+        return by_placement or Sale.of(self.host.inventories)
 
     def cgroup(self, domain: Domain) -> GuestCgroup | None:
         """Return the cgroup of a guest, or ``None`` if it was not found."""
@@ -48,7 +58,12 @@ class Evidence:
 
     def is_dedicated(self, cpus: CpuSet | None) -> bool:
         """Tell whether a vCPU with this CPU set is dedicated: pinned to a single dedicated CPU."""
-        return cpus is not None and len(cpus) == 1 and cpus <= self.dedicated_cpus
+        return is_dedicated(cpus, self.dedicated_cpus)
+
+
+def is_dedicated(cpus: CpuSet | None, dedicated_cpus: CpuSet) -> bool:
+    """Tell whether a vCPU with this CPU set is dedicated: pinned to a single dedicated CPU."""
+    return cpus is not None and len(cpus) == 1 and cpus <= dedicated_cpus
 
 
 def due_weight(domain: Domain, untiered_weight: int | None = None) -> int | None:
@@ -74,6 +89,16 @@ def right_weights(domain: Domain, due: int | None) -> tuple[int | None, ...]:
     shares = flavor_shares(domain)
     of_flavor = None if shares is None else shares.flavor_weight(len(domain.vcpu_sets))
     return (due, 1) if of_flavor == 1 else (due,)
+
+
+def shared_weight(weight: int, sets: Collection[CpuSet | None], dedicated: CpuSet) -> Fraction:
+    """Return the part of a guest's weight that its shared vCPUs have while all vCPUs run.
+
+    :param sets: the CPU sets of its vCPUs.
+    :param dedicated: the CPUs to which vCPUs are pinned one by one.
+    """
+    shared = sum(not is_dedicated(cpus, dedicated) for cpus in sets)
+    return Fraction(weight * shared, len(sets)) if sets else Fraction(0)
 
 
 class Kind(Enum):
@@ -141,9 +166,23 @@ class Kind(Enum):
         " cpu_shared_set or cpu_allocation_ratio; without such a change, run cpu-tiers placement"
         " check",
     )
+    OVERSOLD = (
+        "oversold",
+        "while all guests of the host are busy, a guest with a tier gets less CPU time than its"
+        " shares are sold as, however right all weights are",
+        "move the servers without a tier to hosts that sell no tiers, or give their flavors a"
+        " weight and resize the servers; resolve the findings weight, foreign and overcommitted",
+    )
+    SOLD = (
+        "sold",
+        "Placement and nova.conf disagree about the CPUs that a share is sold as",
+        "correct the nova.conf of this host, or the allocation ratio and the total of VCPU_SHARES"
+        " in Placement; the audit compares with Placement",
+    )
     SHORT = (
         "short",
-        "the guest wanted more CPU time, and got less than its floor",
+        "the guest wanted more CPU time, and got less than was due: the smallest of what its"
+        " shares are sold as, of its floor beside the other guests with a tier, and of its quota",
         "resolve the other findings first; without other findings, processes that each used"
         " less than a tenth of a CPU took the time (systemd-cgtop)",
     )

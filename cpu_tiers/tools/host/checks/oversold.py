@@ -1,0 +1,76 @@
+"""Find a host whose guests weigh more than the host sells, before a guest is hurt. Pure.
+
+A share is sold as a part of the CPUs of the host. The kernel keeps the part only while everything
+that competes on the shared CPUs weighs no more than all shares that are for sale.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind, shared_weight
+from cpu_tiers.tools.tiers.domain import Domain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedWeights:
+    """What competes on the shared CPUs of a host, in shares.
+
+    :param tiers: the weights of guests with a tier, and the shares of servers that are shut off.
+    :param untiered: the weight of each guest without a tier.
+    :param foreign: the weights of cgroups without a guest beside the guests.
+    """
+
+    tiers: Fraction
+    untiered: tuple[Fraction, ...]
+    foreign: int
+
+    @property
+    def total(self) -> Fraction:
+        """Return all weights together."""
+        return self.tiers + sum(self.untiered) + self.foreign
+
+
+def shared_weights(evidence: Evidence) -> SharedWeights:
+    """Return what competes on the shared CPUs: a guest with the weight of its cgroup."""
+    domains = evidence.host.domains
+    with_tier = [domain for domain in domains if evidence.due_weight(domain) is not None]
+    running = {domain.uuid for domain in domains}
+    held = evidence.allocated.held if evidence.allocated else {}
+    shut_off = sum(shares for consumer, shares in held.items() if consumer not in running)
+    return SharedWeights(
+        tiers=sum((_shared_weight(evidence, domain) for domain in with_tier), Fraction(shut_off)),
+        untiered=tuple(
+            weight
+            for domain in domains
+            if domain not in with_tier and (weight := _shared_weight(evidence, domain))
+        ),
+        foreign=sum(evidence.cgroups.beside.values()) if evidence.cgroups else 0,
+    )
+
+
+def _shared_weight(evidence: Evidence, domain: Domain) -> Fraction:
+    cgroup = evidence.cgroup(domain)
+    weight = (cgroup and cgroup.weight) or evidence.host.weight(domain)
+    return shared_weight(weight, domain.vcpu_sets, evidence.dedicated_cpus)
+
+
+def check_oversold(evidence: Evidence) -> Iterator[Finding]:
+    """Yield a host with tiers whose guests weigh more than the shares that the host sells."""
+    sale, weights = evidence.sale, shared_weights(evidence)
+    if sale is None or not weights.tiers or weights.total <= sale.shares:
+        return
+    text = (
+        f"{float(weights.total):.6g} shares compete for CPU time, and the host sells"
+        f" {float(sale.shares):.6g}: on a busy host a share keeps"
+        f" {float(sale.shares / weights.total):.1%} of what it is sold as"
+    )
+    yield Finding(kind=Kind.OVERSOLD, where="host", found=", ".join([text, *_parts(weights)]))
+
+
+def _parts(weights: SharedWeights) -> Iterator[str]:
+    yield f"servers with a tier have {float(weights.tiers):.6g}"
+    if weights.untiered:
+        yield f"{len(weights.untiered)} without a tier have {float(sum(weights.untiered)):.6g}"
+    if weights.foreign:
+        yield f"cgroups without a guest have {weights.foreign}"

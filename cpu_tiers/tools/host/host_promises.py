@@ -1,0 +1,57 @@
+"""What a host promises its guests, by its nova.conf and by Placement."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from oslo_config import cfg
+
+from cpu_tiers.conf.read import inventory_options
+from cpu_tiers.inventory import Host
+from cpu_tiers.inventory.cpus import pinned_cpus
+from cpu_tiers.tools.frame.host_arguments import host_inventories
+from cpu_tiers.tools.host.audit_evidence import promised_occupancy
+from cpu_tiers.tools.host.checks.due import Dues, dues_of
+from cpu_tiers.tools.host.checks.evidence import shared_weight
+from cpu_tiers.tools.host.watched_guest import WatchedGuest
+from cpu_tiers.tools.tiers.domain import Domain
+from cpu_tiers.tools.tiers.occupancy import Entitlement
+from cpu_tiers.tools.tiers.sold import Sale
+
+
+class HostPromises:
+    """What a host promises its guests, by its nova.conf and by Placement.
+
+    :ivar sale: what the host sells, by the last computation.
+    :ivar overhead: the CPU time of QEMU's own threads that is taken off what is due, divided by
+        that of the vCPUs.
+    """
+
+    def __init__(self, host: Host, conf: cfg.ConfigOpts) -> None:
+        self._host, self._conf = host, conf
+        options = inventory_options(conf)
+        self._by_options = Sale.of(host_inventories(host, options))
+        self._dedicated = pinned_cpus(host, options)
+        self.overhead = options.emulator_overhead_percent / 100
+        self.sale = self._by_options
+
+    def is_other(self, by_placement: Sale | None) -> bool:
+        """Tell whether the host sells something else than at the last computation."""
+        return self.sale != (by_placement or self._by_options)
+
+    def made_to(
+        self, domains: Collection[Domain], default_weight: int, by_placement: Sale | None
+    ) -> Mapping[str, tuple[Entitlement, Dues]]:
+        """Return what each guest is entitled to and what is due to it, by its name.
+
+        :raises InvalidInput: nova.conf does not fit the host, or a guest does not.
+        """
+        self.sale = by_placement or self._by_options
+        occupancy = promised_occupancy(self._host, self._conf, domains, default_weight)
+        dues = dues_of(occupancy, self._dedicated, self.sale)
+        return {name: (of, dues[name]) for name, of in occupancy.entitlements().items()}
+
+    def weights(self, guests: Iterable[WatchedGuest]) -> float:
+        """Return what the guests weigh together on the shared CPUs, in shares."""
+        return sum(
+            float(shared_weight(guest.cgroup.weight or 0, guest.domain.vcpu_sets, self._dedicated))
+            for guest in guests
+        )

@@ -1,0 +1,148 @@
+"""A guest under watch: what it used and what was due to it, since the watch has known it. Pure."""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cpu_tiers.tools.cgroup.hierarchy import Stalls
+from cpu_tiers.tools.host.checks.delivery import Delivery
+from cpu_tiers.tools.host.checks.due import Dues
+from cpu_tiers.tools.tiers.domain import CpuTime, Domain, GuestCgroup
+from cpu_tiers.tools.tiers.occupancy import Entitlement
+
+WAITS = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+"""The upper bounds of the buckets of waits, in seconds. A further bucket has no bound."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """How long vCPUs waited before each run.
+
+    The wait is the average of a vCPU in an interval: the kernel counts runs, and sums up waits.
+
+    :param runs: for each bucket of :data:`WAITS`, and for longer waits, the number of runs.
+    :param seconds: the sum of all waits.
+    """
+
+    runs: tuple[int, ...] = (0,) * (len(WAITS) + 1)
+    seconds: float = 0.0
+
+    def plus(self, spent: Sequence[CpuTime]) -> "Waits":
+        """Return the waits with those of vCPUs in a further interval."""
+        runs = list(self.runs)
+        for vcpu in spent:
+            if vcpu.runs:
+                runs[bisect_left(WAITS, vcpu.waited / vcpu.runs)] += vcpu.runs
+        seconds = self.seconds + sum(vcpu.waited for vcpu in spent)
+        return Waits(runs=tuple(runs), seconds=seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Sums in seconds of CPU time, over all vCPUs of a guest.
+
+    :param runs: how many times a vCPU began to run.
+    :param due: what was due to the guest.
+    :param missing: what the guest did not get of that, in the intervals in which more than a tenth
+        was missing.
+    :param under_class: the intervals in which the vCPUs had less than a fifth of the time in which
+        they wanted to run, in seconds.
+    """
+
+    ran: float = 0.0
+    waited: float = 0.0
+    runs: int = 0
+    due: float = 0.0
+    missing: float = 0.0
+    under_class: float = 0.0
+
+    def plus(self, spent: Sequence[CpuTime], delivery: Delivery) -> "Totals":
+        """Return the totals with a further interval.
+
+        :param spent: the CPU time of each vCPU in the interval.
+        """
+        seconds = delivery.seconds
+        return Totals(
+            ran=self.ran + sum(vcpu.ran for vcpu in spent),
+            waited=self.waited + sum(vcpu.waited for vcpu in spent),
+            runs=self.runs + sum(vcpu.runs for vcpu in spent),
+            due=self.due + delivery.due * seconds,
+            missing=self.missing + delivery.missing * seconds,
+            under_class=self.under_class + seconds * delivery.is_under_class,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedGuest:
+    """A guest, and what the guest got since the watch has known it.
+
+    :param limited: the paths of the cgroups in the cgroup of the guest that have a quota.
+    :param times: the CPU time of each vCPU at the last reading, since the start of the vCPU.
+    :param read_at: the time of the last reading, by the clock of the host.
+    :param tier: the name of the tier; empty without a tier.
+    :param entitled: the floor and the fair share in CPUs; ``None`` if the CPUs of the host are not
+        known.
+    :param dues: what is due to the guest; ``None`` likewise.
+    :param rates: the CPUs that are due to each vCPU while it wants to run.
+    :param process_ran: the CPU time of the whole process at the last reading.
+    """
+
+    domain: Domain
+    cgroup: GuestCgroup
+    limited: tuple[str, ...]
+    times: tuple[CpuTime, ...]
+    read_at: float
+    stalls: Stalls
+    totals: Totals = field(default_factory=Totals)
+    tier: str = ""
+    entitled: Entitlement | None = None
+    dues: Dues | None = None
+    rates: tuple[float, ...] = ()
+    process_ran: float = 0.0
+
+    @property
+    def sold(self) -> float | None:
+        """Return the CPUs that the guest is sold; ``None`` if they are not known."""
+        return float(self.dues.sold) if self.dues else None
+
+    @property
+    def due(self) -> float | None:
+        """Return the CPUs that are due to the busy guest; ``None`` if they are not known."""
+        return float(self.dues.cpus) if self.dues else None
+
+    @property
+    def floor(self) -> float | None:
+        """Return the floor of the guest in CPUs; ``None`` if it is not known."""
+        return float(self.entitled.floor) if self.entitled else None
+
+    @property
+    def fair(self) -> float | None:
+        """Return the fair share of the guest in CPUs; ``None`` if it is not known."""
+        return float(self.entitled.fair) if self.entitled else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReading:
+    """The guests of the machine at a point in time.
+
+    :param taken_at: seconds since 1970.
+    :param unknown: the number of processes with the uuid of a domain that are not watched.
+    :param waits: by the name of the tier, also of guests that have ended.
+    :param unread: how often a file could not be read since the watch began.
+    :param machine_pressure: see :func:`~cpu_tiers.tools.cgroup.hierarchy.read_pressure`.
+    :param due: what was due to all guests since the watch began, also to guests that have ended.
+    :param missing: what the guests did not get of that.
+    :param shares: the shares that the host sells; ``None`` if they are not known.
+    :param weights: the weights that compete for the shared CPUs, in shares.
+    """
+
+    guests: tuple[WatchedGuest, ...] = ()
+    waits: Mapping[str, Waits] = field(default_factory=dict)
+    taken_at: float = 0.0
+    unknown: int = 0
+    unread: int = 0
+    machine_pressure: float | None = None
+    due: float = 0.0
+    missing: float = 0.0
+    shares: float | None = None
+    weights: float = 0.0

@@ -1,0 +1,96 @@
+"""The CPUs that a claim of shares is sold as, and what the kernel keeps of them. Pure.
+
+``docs/reference/entitlement.rst`` has the formulas and the proof.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.names import VCPU, VCPU_SHARES
+from cpu_tiers.model.providers import Excess
+from cpu_tiers.tools.tiers.contenders import Contender, Slice
+from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT
+from cpu_tiers.tools.tiers.floor import floor_cpus
+
+CLASS_CPUS = 0.2
+"""What a vCPU of the class V of SCS-0100 has of a core in more than 99 % of the time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sale:
+    """What a host sells its shared CPUs for.
+
+    :param cpus: the number of shared host CPUs.
+    :param shares: the VCPU_SHARES of these CPUs: the capacity, and the capacity that the reserved
+        shares would have. So a reserved share is kept free, and makes no other share larger.
+    """
+
+    cpus: int
+    shares: Fraction
+
+    @classmethod
+    def of(cls, inventories: Mapping[str, Inventory]) -> "Sale | None":
+        """Return the sale of inventories of VCPU and VCPU_SHARES; ``None`` if nothing is sold."""
+        return cls.of_tree([inventories])
+
+    @classmethod
+    def of_tree(cls, providers: Iterable[Mapping[str, Inventory]]) -> "Sale | None":
+        """Return the sale of a host, from the inventories of its providers, such as NUMA nodes."""
+        listed = tuple(providers)
+        cpus = sum(of[VCPU].total for of in listed if VCPU in of)
+        shares = sum((_whole(of[VCPU_SHARES]) for of in listed if VCPU_SHARES in of), Fraction(0))
+        return cls(cpus=cpus, shares=shares) if cpus and shares else None
+
+    @property
+    def cpus_per_share(self) -> Fraction:
+        """Return the CPUs that a share is sold as."""
+        return self.cpus / self.shares
+
+    def sold(self, claim: Fraction | int, vcpus: int) -> Fraction:
+        """Return the CPUs that a claim is sold as: at most one for each shared vCPU."""
+        return min(Fraction(vcpus), claim * self.cpus_per_share)
+
+    def promised(
+        self, claim: int, vcpus: int, default_weight: int = DEFAULT_WEIGHT[2]
+    ) -> Fraction:
+        """Return what the kernel keeps of the sold CPUs while the host is sold full.
+
+        It is the floor of the server beside servers with all other shares of the host, whatever
+        flavors these servers have.
+
+        :param vcpus: the shared vCPUs of the server.
+        :param default_weight: the weight that the kernel gives a new cgroup.
+        """
+        cpus = frozenset(range(self.cpus))
+        guests = {"server": Contender(weight=max(1, claim), threads={cpus: vcpus})}
+        # As many threads as CPUs load all CPUs evenly: no other division of the shares leaves
+        # less for the server.
+        if others := int(self.shares) - claim if self.shares > claim else 0:
+            guests["others"] = Contender(weight=others, threads={cpus: self.cpus})
+        machines = Slice.of_guests(guests, default_weight)
+        return min(self.sold(claim, vcpus), floor_cpus({"": machines})["/server"])
+
+
+def _whole(shares: Inventory) -> Fraction:
+    """Return the capacity of an inventory, with that of its reserved amount."""
+    free = shares.total - shares.reserved
+    return shares.capacity * Fraction(shares.total, free) if free > 0 else Fraction(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostShares:
+    """The shares of a host and of its child providers, and the excess of allocations there.
+
+    :param capacity: ``None`` if the host reports no VCPU_SHARES.
+    :param held: the shares that each consumer holds, by the uuid of the consumer; 0 for a consumer
+        that holds only other resources of the host.
+    :param sale: what the inventories of the host sell; ``None`` without VCPU or VCPU_SHARES.
+    :param excesses: the resource classes, of any kind, with more allocated than the capacity.
+    """
+
+    capacity: int | None
+    held: Mapping[str, int]
+    sale: Sale | None = None
+    excesses: tuple[Excess, ...] = ()

@@ -1,0 +1,90 @@
+"""A host whose guests weigh more than the host sells."""
+
+from dataclasses import replace
+
+import pytest
+
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.tools.host.audit_evidence import differing_sales
+from cpu_tiers.tools.host.checks.oversold import check_oversold, shared_weights
+from cpu_tiers.tools.tiers.domain import HostCgroups
+from cpu_tiers.tools.tiers.sold import HostShares, Sale
+from tests.unit.audit.hosts import SHARED, cgroups, evidence, guest
+
+WORDS = (" shares compete for CPU time", " on a busy host a share keeps", " of what it is sold as")
+GOLD, PLAIN = guest("gold", 100), guest("plain", None)
+
+
+@pytest.mark.parametrize(
+    ("found", "shares", "text"),
+    [
+        pytest.param(cgroups(gold=100, plain=100), 200, "", id="v2: 100 and 100 of 200"),
+        pytest.param(
+            cgroups(gold=100, plain=100),
+            199,
+            "200, and the host sells 199: 99.5%, servers with a tier have 100, 1 without a tier"
+            " have 100",
+            id="v2: one more than sold",
+        ),
+        pytest.param(
+            cgroups(version=1, gold=100, plain=1024),
+            562,
+            "1124, and the host sells 562: 50.0%, servers with a tier have 100, 1 without a tier"
+            " have 1024",
+            id="v1",
+        ),
+        pytest.param(
+            cgroups(gold=300, plain=100, parts={"beside": {"/machine.slice/x": 100}}),
+            400,
+            "500, and the host sells 400: 80.0%, servers with a tier have 300, 1 without a tier"
+            " have 100, cgroups without a guest have 100",
+            id="a raised weight and a foreign cgroup",
+        ),
+        pytest.param(cgroups(gold=100, plain=100), 0, "", id="nothing is sold"),
+    ],
+)
+def test_an_oversold_host(found: HostCgroups, shares: int, text: str) -> None:
+    findings = check_oversold(evidence(GOLD, PLAIN, found=found, shares=shares))
+    texts = [finding.found for finding in findings]
+    for words in WORDS:
+        texts = [found.replace(words, "") for found in texts]
+    assert texts == ([text] if text else [])
+
+
+def test_servers_that_are_shut_off_have_sold_shares() -> None:
+    allocated = HostShares(capacity=200, held={"gold-uuid": 100, "off": 100})
+    host = evidence(GOLD, PLAIN, allocated=allocated, shares=200, found=cgroups(gold=100))
+    weights = shared_weights(host)
+    assert [weights.tiers, weights.total] == [200, 300]
+
+
+def test_dedicated_vcpus_weigh_nothing_on_the_shared_cpus() -> None:
+    mixed = guest("gold", 200, SHARED, CpuSet({2}))
+    assert shared_weights(evidence(mixed)).total == 100
+
+
+def test_a_host_without_tiers_sells_nothing() -> None:
+    assert list(check_oversold(evidence(PLAIN, shares=10))) == []
+
+
+@pytest.mark.parametrize(
+    ("ratio", "is_initial", "found"),
+    [
+        (4.0, False, []),
+        (2.0, False, ["100 shares are sold as 0.25 CPUs by Placement, and as 0.5 by nova.conf"]),
+        (2.0, True, []),
+    ],
+)
+def test_placement_and_nova_conf_disagree(
+    ratio: float, is_initial: bool, found: list[str]
+) -> None:
+    vcpu = Inventory(total=2, max_unit=2)
+    shares = Inventory(
+        total=200, max_unit=200, allocation_ratio=ratio, ratio_is_initial=is_initial
+    )
+    inventories = {"VCPU": vcpu, "CUSTOM_VCPU_SHARES": shares}
+    by_placement = Sale.of(
+        {**inventories, "CUSTOM_VCPU_SHARES": replace(shares, allocation_ratio=4.0)}
+    )
+    assert [finding.found for finding in differing_sales(inventories, by_placement)] == found
