@@ -19,6 +19,7 @@ from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import ReadProgress, read_hosts, untold
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
+from cpu_tiers.tools.simulation.lone_hosts import LoneHosts
 from cpu_tiers.tools.simulation.reasons import HostReason, Reasons, named, nearest
 from cpu_tiers.tools.simulation.repeated_claims import CloudRoom, HostRoom, more_servers
 from cpu_tiers.tools.simulation.server_queries import ServerQueries
@@ -105,6 +106,33 @@ class CandidateSurvey:
     def answer(self, queries: Sequence[CandidateQuery]) -> CandidatesAnswer:
         """Return the usable candidates of all queries."""
         return reduce(CandidatesAnswer.joined, map(self._answer, queries), _NOTHING)
+
+    def room_of(self, queries: ServerQueries) -> tuple[Sequence[CandidateQuery], CloudRoom]:
+        """Return the queries of which nova-scheduler takes the answer, and the room for servers.
+
+        The hosts of a cloud that is known are counted without the candidates of each host.
+        """
+        if (cloud := self._client.known_cloud) is None:
+            server = self.of_server(queries)
+            return server.queries, more_servers(server.answer)
+        room = self._room(cloud, queries.first)
+        if (
+            queries.otherwise
+            and not room.hosts
+            and not self.answer(queries.first).allocation_requests
+        ):
+            return queries.otherwise, self._room(cloud, queries.otherwise)
+        return queries.first, room
+
+    def _room(self, cloud: SimulatedCloud, queries: Sequence[CandidateQuery]) -> CloudRoom:
+        sent = [self._without_absent_names(cheaper(query)) for query in queries]
+        known = [query for query in sent if query is not None]
+        rooms, others = LoneHosts(cloud, known).rooms(leaving_out=self.states.lacking)
+        among = frozenset(others)
+        answers = (cloud.candidates(query, among).usable() for query in known if among)
+        room = more_servers(reduce(CandidatesAnswer.joined, answers, _NOTHING))
+        more = room.more + sum(host.more for host in rooms.values())
+        return room._replace(more=more, hosts={**room.hosts, **rooms})
 
     def host_names(self, candidates: Iterable[str] = ()) -> dict[str, str]:
         """Return the names of all compute hosts by the uuid of the root provider, sorted by name.
@@ -275,6 +303,8 @@ def read_reasons(
     :param hosts: the root providers of the hosts that are asked about later.
     """
     queries = [query for of_server in servers for query in of_server]
+    if (known := client.known_cloud) is not None:
+        return [Reasons(known, of_server) for of_server in servers]
     amounts = _amounts(map(cheaper, queries))
     survey.read_state(hosts, amounts)
     cloud = SimulatedCloud(())
@@ -310,12 +340,12 @@ def read_room(
     and one for each provider of the hosts without room that lacks an amount of a requested class.
     """
     survey = CandidateSurvey.of_servers(client, flavors, states)
-    servers = [survey.of_server(flavor) for flavor in flavors]
-    rooms = [more_servers(server.answer) for server in servers]
+    counted = [survey.room_of(flavor) for flavor in flavors]
+    rooms = [room for _, room in counted]
     names = survey.host_names({host for room in rooms for host in room.hosts})
     names = {host: name for host, name in names.items() if host not in states.strangers}
     full = {host for host in names if any(host not in room.hosts for room in rooms)}
-    queries = [server.queries for server in servers]
+    queries = [of_server for of_server, _ in counted]
     reasons = read_reasons(client, survey, queries, full, progress)
     return [
         room._replace(
@@ -336,7 +366,7 @@ def count_more(
 ) -> list[CloudRoom]:
     """Return the result of :func:`read_room` with fewer requests, and only for hosts with room."""
     survey = CandidateSurvey.of_servers(client, flavors, states)
-    return [more_servers(survey.of_server(flavor).answer) for flavor in flavors]
+    return [survey.room_of(flavor)[1] for flavor in flavors]
 
 
 def _limit(reason: HostReason) -> str:

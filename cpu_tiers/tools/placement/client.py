@@ -22,6 +22,7 @@ from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import NOVA_CONF, Settings
 from cpu_tiers.tools.placement.exchange import Exchange, Transport
 from cpu_tiers.tools.placement.response import PlacementResponse
+from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 
 
 class PlacementClient:
@@ -51,6 +52,11 @@ class PlacementClient:
     def microversion(self) -> tuple[int, int]:
         """Return the microversion in use, such as ``(1, 39)``."""
         return self._exchange.microversion
+
+    @property
+    def known_cloud(self) -> SimulatedCloud | None:
+        """Return the whole cloud if it is in memory, as that of a snapshot; ``None`` if not."""
+        return None
 
     # Queries
 

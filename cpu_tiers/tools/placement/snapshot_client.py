@@ -44,9 +44,13 @@ class SnapshotClient(PlacementClient):
         self._snapshot = snapshot
         self._providers = ProviderTrees(snapshot.used_providers())
 
+    @property
+    def known_cloud(self) -> SimulatedCloud:
+        return self._cloud
+
     @cached_property
     def _cloud(self) -> SimulatedCloud:
-        return self._snapshot.cloud()
+        return SimulatedCloud(self.providers())
 
     @cached_property
     def _allocations(self) -> dict[str, dict[ConsumerId, Amounts]]:

@@ -69,12 +69,16 @@ class SimulatedCloud:
         """Return the candidates of a query, host by host; later claims only change some hosts."""
         return Search(self, query, each_order=each_order)
 
-    def candidates(self, query: CandidateQuery) -> CandidatesAnswer:
+    def candidates(
+        self, query: CandidateQuery, among: Collection[str] | None = None
+    ) -> CandidatesAnswer:
         """Return what Placement answers to a query.
 
         The order of the candidates is the order of the providers; Placement has none.
+
+        :param among: the root providers of the hosts that may have candidates; ``None`` for all.
         """
-        search = self.search(query)
+        search = Search(self, query, each_order=True, among=among)
         search.refresh()
         return self.answer(search.all_requests())
 
@@ -205,13 +209,24 @@ class Search:
     A simulation is fast for this reason.
 
     :param each_order: as for :class:`~cpu_tiers.tools.simulation.solutions.Solver`.
+    :param among: the hosts that may have candidates; ``None`` for all hosts.
     """
 
-    def __init__(self, cloud: SimulatedCloud, query: CandidateQuery, *, each_order: bool) -> None:
+    def __init__(
+        self,
+        cloud: SimulatedCloud,
+        query: CandidateQuery,
+        *,
+        each_order: bool,
+        among: Collection[str] | None = None,
+    ) -> None:
         solvers = Solvers(cloud, query, each_order=each_order)
         self._suffixes = [group.suffix for group in solvers.groups]
         self._cloud = cloud
-        self._solvers = [solvers.of(host) for host in cloud.hosts]
+        self._solvers = [
+            solvers.of(host) if among is None or host.root in among else None
+            for host in cloud.hosts
+        ]
         self._numbers = {host.root: number for number, host in enumerate(cloud.hosts)}
         self._solutions: dict[str, tuple[Solution, ...]] = {}
         self._moment: int | None = None

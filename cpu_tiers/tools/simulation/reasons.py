@@ -88,6 +88,7 @@ class Reasons:
         self._solvers: dict[frozenset[str], list[tuple[CandidateQuery, Solvers]]] = {}
         self._endless: dict[tuple[Shape, str], Shape] = {}
         self._is_in_tree = any(group.in_tree for query in queries for group in query.groups)
+        self._classes = frozenset(name for query in queries for name in query.resources())
         self._alone: dict[object, tuple[str, ...]] = {}
         self._known: dict[object, HostReason] = {}
 
@@ -124,7 +125,8 @@ class Reasons:
     def _state(self, host: HostProviders) -> object:
         """Return the state in which hosts are alike."""
         root = host.root if self._is_in_tree else None
-        return host.shape, tuple([stock.free for stock in host.stocks]), root
+        free = [stock.free for stock in host.stocks if stock.name in self._classes]
+        return host.shape, tuple(free), root
 
     def _reason(self, host: HostProviders) -> HostReason:
         if self._is_served(host, frozenset()):

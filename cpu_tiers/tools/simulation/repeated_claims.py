@@ -7,17 +7,19 @@ are independent of each other, except for sharing providers, such as a storage p
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from cpu_tiers.model.candidates import CandidatesAnswer
-from cpu_tiers.tools.simulation.repeated_packing import RepeatedPacking
+from cpu_tiers.tools.simulation.repeated_packing import Package, RepeatedPacking, Rooms
 
 Row = tuple[str, str]
 """The uuid of a provider, and a resource class of the provider."""
 
 _CLASS_OF_ROW = itemgetter(1)
+
+Place = TypeVar("Place")
 
 Amounts = frozenset[tuple[Row, int]]
 
@@ -63,7 +65,8 @@ def more_servers(answer: CandidatesAnswer) -> CloudRoom:
     own: dict[str, int] = {}
     for host, claims in of_hosts.items():
         packing = RepeatedPacking(claims, room, _CLASS_OF_ROW)
-        hosts[host] = HostRoom(packing.total, _limiting(claims, packing, room))
+        left = {**{row: room[row] for claim in claims for row in claim}, **packing.left}
+        hosts[host] = HostRoom(packing.total, limiting(claims, left, _CLASS_OF_ROW))
         is_exact &= packing.is_exact
         if sharing.isdisjoint(row for claim in claims for row in claim):
             own[host] = packing.total
@@ -104,14 +107,17 @@ def _sharing(
     )
 
 
-def _limiting(
-    claims: Sequence[Mapping[Row, int]], packing: RepeatedPacking[Row], room: Mapping[Row, int]
+def limiting(
+    claims: Iterable[Package[Place]], left: Rooms[Place], class_of: Callable[[Place], str]
 ) -> str:
-    left = {**{row: room[row] for claim in claims for row in claim}, **packing.left}
+    """Return the resource class that ends: see :class:`HostRoom`.
+
+    :param left: what is left after all claims, by what claims take.
+    """
     blocked = Counter(
         name
         for claim in claims
-        for name in {row[1] for row, amount in claim.items() if left[row] < amount}
+        for name in {class_of(place) for place, amount in claim.items() if left[place] < amount}
     )
     return max(sorted(blocked), key=blocked.__getitem__, default="")
 

@@ -6,10 +6,15 @@ Mostly a greedy packing reaches an upper bound that is easy to compute. If not, 
 linear program and a search decide. Pure.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 Row = TypeVar("Row")
+_Place = TypeVar("_Place", contravariant=True)
+
+Package = Mapping[Row, int]
+"""The amount that a package takes of each row."""
 
 MOST_STEPS = 400
 """Linear programs that the search solves at most. In tests with random trees two are enough."""
@@ -43,22 +48,31 @@ class RepeatedPacking(Generic[Row]):
         room: Mapping[Row, int],
         kind: Callable[[Row], object] = lambda row: row,
     ) -> None:
-        self.packages = _needed(packages, room)
+        self.packages = needed_packages(packages, room)
         # The search is cut short, so its result must not depend on the order of a set.
         rows = dict.fromkeys(row for package in self.packages for row in package)
         self._room = {row: room[row] for row in rows}
         self.is_exact = True
-        self.counts = _greedy(self.packages, dict(self._room))
-        if self.packages and self.total < _simple_bound(self.packages, self._room, kind):
-            self.is_exact = len(self.packages) * (len(rows) + len(self.packages)) <= MOST_NUMBERS
-            if self.is_exact:
-                self._search()
+        counts = packed_apart(self.packages, self._room)
+        if counts is None:
+            self._compete(kind)
+        else:
+            self.counts = counts
         self.left = _left(self.packages, self.counts, self._room)
 
     @property
     def total(self) -> int:
         """Return the number of packages."""
         return sum(self.counts)
+
+    def _compete(self, kind: Callable[[Row], object]) -> None:
+        """Pack packages that take of the same rows."""
+        self.counts = _greedy(self.packages, dict(self._room))
+        if self.total < _simple_bound(self.packages, self._room, kind):
+            numbers = len(self.packages) * (len(self._room) + len(self.packages))
+            self.is_exact = numbers <= MOST_NUMBERS
+            if self.is_exact:
+                self._search()
 
     def _search(self) -> None:
         """Divide the solutions into smaller sets until no set can have a better solution."""
@@ -111,9 +125,10 @@ class RepeatedPacking(Generic[Row]):
         return number, least.get(number, 0) + int(relaxation.counts[number])
 
 
-def _needed(
-    packages: Iterable[Mapping[Row, int]], room: Mapping[Row, int]
-) -> tuple[Mapping[Row, int], ...]:
+def needed_packages(
+    packages: Iterable[Package[Row]], room: Mapping[Row, int]
+) -> tuple[Package[Row], ...]:
+    """Return the packages that fit, each once, without those that take more than another."""
     distinct = {
         frozenset(package.items()): package
         for package in packages
@@ -131,6 +146,34 @@ def _needed(
             if other is not package
         )
     )
+
+
+class Rooms(Protocol[_Place]):
+    """The room of each row: a mapping, or a sequence if rows are numbers."""
+
+    def __getitem__(self, row: _Place, /) -> int:
+        """Return the room of a row."""
+
+
+def packed_apart(packages: Sequence[Package[Row]], room: Rooms[Row]) -> list[int] | None:
+    """Return how often packages fit that do not compete; ``None`` if packages may compete.
+
+    Each package is counted by the rows that no other package takes of. If the other rows have
+    enough for all these counts, no package competes with another.
+    """
+    takers = Counter(row for package in packages for row in package)
+    common: dict[Row, int] = {}
+    counts = []
+    for package in packages:
+        quotients = [room[row] // n for row, n in package.items() if takers[row] == 1]
+        if not quotients:
+            return None
+        count = min(quotients)
+        counts.append(count)
+        for row, amount in package.items():
+            if takers[row] > 1:
+                common[row] = common.get(row, 0) + count * amount
+    return counts if all(room[row] >= amount for row, amount in common.items()) else None
 
 
 def _greedy(packages: Sequence[Mapping[Row, int]], room: dict[Row, int]) -> list[int]:
