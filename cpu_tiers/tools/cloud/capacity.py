@@ -10,6 +10,8 @@ from typing import Any
 from oslo_config import cfg
 
 from cpu_tiers.errors import FaultList
+from cpu_tiers.extra_specs.guest_cpus import guest_cpus
+from cpu_tiers.extra_specs.shares import effective_shares
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.cloud.tier_flavors import TierFlavor, tier_flavors
 from cpu_tiers.tools.frame.cloud_source import (
@@ -144,6 +146,12 @@ def _hosts(room: CloudRoom, *, show_all: bool, is_brief: bool) -> FormattedValue
     )
 
 
+def _claim(flavor: Flavor) -> Mapping[str, int]:
+    """Return the shares that a server of a flavor claims, and its shared vCPUs."""
+    shares, vcpus = effective_shares(flavor), guest_cpus(flavor).counts.shared
+    return {"shares": shares.claim(vcpus) if shares else 0, "vcpus": vcpus}
+
+
 def tier_rooms(
     cloud: CloudSource,
     conf: cfg.ConfigOpts,
@@ -163,6 +171,8 @@ def tier_rooms(
         rooms = count_more(client, [each.queries for each in chosen], states)
     tell_unknown_additions(conf)
     return [
-        TierRoom(each.tier, each.flavor.name, room.more, room.is_exact, each.note)
+        TierRoom(
+            each.tier, each.flavor.name, room.more, room.is_exact, each.note, **_claim(each.flavor)
+        )
         for each, room in zip(chosen, rooms, strict=True)
     ]

@@ -26,6 +26,12 @@ from cpu_tiers.tools.simulation.sold import (
     host_sums,
     percent,
 )
+from cpu_tiers.tools.simulation.tier_promises import (
+    OversoldHost,
+    TierPromise,
+    oversold_hosts,
+    tier_promises,
+)
 
 COLUMNS = ("host", "disabled", "provider", "class", "capacity", "used", "tiers")
 _CPUS = (VCPU, VCPU_SHARES, PCPU)
@@ -85,7 +91,9 @@ def print_cloud(
         print_table(
             console, "How many more servers of each tier fit, of one tier alone", _more(rooms)
         )
+        _print_promises(console, list(tier_promises(rooms, cloud)))
     _print_excesses(console, cloud, show_all=show_all)
+    _print_oversold(console, cloud, oversold_hosts(cloud), show_all=show_all)
     if groups:
         of_groups = group_sums(cloud.amounts, groups)
 
@@ -114,6 +122,47 @@ def _print_excesses(console: Console, cloud: SoldCloud, *, show_all: bool) -> No
         if amounts:
             print_table(console, title, _over(cloud, amounts, show_all=show_all))
             print_rest(console, len(amounts), show_all=show_all)
+
+
+def _print_oversold(
+    console: Console, cloud: SoldCloud, hosts: Sequence[OversoldHost], *, show_all: bool
+) -> None:
+    """Print what servers without a tier leave of the sold CPUs of a host while all servers run."""
+    if not hosts:
+        return
+    table = text_table("host", "shares", "sold", "without a tier", "kept, cgroup v1", "kept, v2")
+    for host in hosts if show_all else hosts[:MOST_LINES]:
+        table.add_row(
+            Text(printable(cloud.short_name(host.host))),
+            f"{int(host.shares):,}",
+            f"{host.sold:,}",
+            f"{host.untiered:,}",
+            *(percent(float(host.kept(version))) for version in (1, 2)),
+        )
+    print_table(console, "Servers without a tier take what these hosts sell", table)
+    print_rest(console, len(hosts), show_all=show_all)
+    advice = (
+        "Resize these servers to flavors with a weight (quota:cpu_shares), or move them to hosts"
+        " without tiers. Nothing is lost where cpu-tiers host audit does not find oversold."
+    )
+    console.print(Text(wrapped(advice)))
+
+
+def _print_promises(console: Console, promises: Sequence[TierPromise]) -> None:
+    """Print a line for each tier and kind of host."""
+    if not promises:
+        return
+    table = text_table("tier", "hosts", "CPUs", "sold", "kept when full", "SCS-0100")
+    for each in promises:
+        table.add_row(
+            Text(printable(each.tier)),
+            f"{each.hosts:,}",
+            f"{each.cpus:,}",
+            f"{float(each.sold):.3f}",
+            f"{float(each.promised):.3f}",
+            "V" if each.has_class else "-",
+        )
+    print_table(console, "CPUs of the flavor that stands for each tier, by kind of host", table)
 
 
 def first_line(cloud: SoldCloud) -> str:

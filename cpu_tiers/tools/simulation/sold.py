@@ -5,7 +5,7 @@ each VCPU. Pure.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
 from cpu_tiers.tools.simulation.service_states import ALL_UP, ServiceStates
 from cpu_tiers.tools.simulation.snapshot import Snapshot
+from cpu_tiers.tools.tiers.sold import Sale
 from cpu_tiers.tools.tiers.tier import Tier, tier_of_amounts
 
 FIRST_CLASSES = (VCPU, VCPU_SHARES, PCPU, MEMORY_MB, "DISK_GB")
@@ -87,6 +88,7 @@ class SoldCloud:
         nova-compute is disabled.
     :param down: those of ``hosts`` whose nova-compute is down.
     :param strangers: the names of providers that are left out, because no nova-compute has them.
+    :param sales: what each host sells, without hosts that sell no shares.
     :param note: what was not looked at, to follow the number of hosts.
     """
 
@@ -96,6 +98,7 @@ class SoldCloud:
     disabled: frozenset[str] = frozenset()
     down: frozenset[str] = frozenset()
     strangers: tuple[str, ...] = ()
+    sales: Mapping[str, Sale] = field(default_factory=dict)
     note: str = ""
 
     @cached_property
@@ -164,6 +167,11 @@ def sold_cloud(
         disabled=hosts.intersection(disabled),
         down=hosts.intersection(providers.name(uuid) for uuid in states.down),
         strangers=strangers,
+        sales={
+            tree[0].name: sale
+            for tree in providers.trees().values()
+            if (sale := Sale.of_tree(provider.inventories for provider in tree))
+        },
         note=states.note if hosts else "",
     )
 
@@ -229,6 +237,7 @@ class TierRoom(NamedTuple):
     """How many more servers of a tier a cloud takes, as if the other tiers got no servers.
 
     :param flavor: the flavor that stands for the tier, for which the number is.
+    :param shares, vcpus: the shares that a server of the flavor claims, and its shared vCPUs.
     :param is_exact: ``False`` if the search was cut short; then more servers may fit.
     :param note: for which flavors the flavor stands, to follow its name.
     """
@@ -238,6 +247,8 @@ class TierRoom(NamedTuple):
     more: int
     is_exact: bool = True
     note: str = ""
+    shares: int = 0
+    vcpus: int = 0
 
     @property
     def text(self) -> str:

@@ -42,6 +42,22 @@ def test_a_search_that_was_cut_short_gives_the_least_number() -> None:
     assert "gold.1   at least 1,234" in console.file.getvalue()
 
 
+def test_what_a_tier_is_sold_and_what_servers_without_a_tier_leave_of_it() -> None:
+    host = provider("a", VCPU=4, CUSTOM_VCPU_SHARES=800)
+    gold, plain = {"VCPU": 1, "CUSTOM_VCPU_SHARES": 100}, {"VCPU": 2}
+    consumers = {"gold": {"a": gold}, "plain": {"a": plain}}
+    cloud = sold_cloud(Snapshot(providers=(host,), consumers=consumers), [])
+    rooms = [TierRoom(tier="gold", flavor="gold.1", more=1, shares=100, vcpus=1)]
+    console = Console(file=io.StringIO(), width=80, no_color=True)
+    print_cloud(console, cloud, rooms, show_all=False)
+    assert isinstance(console.file, io.StringIO)
+    lines = [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+    # 100 of 800 of 4 CPUs; beside 700 x 65/64 / 4 = 177.7 on each CPU, 100 of 277.7
+    assert "gold 1 4 0.500 0.360 V" in lines
+    # 100 and 1024 of 800 shares with version 1, and 100 and 100 with version 2
+    assert "a 800 100 1 71 % 100 %" in lines
+
+
 def test_a_qualified_name_is_shortened_by_the_common_domain() -> None:
     names = [f"{name}.rack-1.a-long-name-of-a-cloud.example.org" for name in ("a", "b")]
     text = text_of(names)
