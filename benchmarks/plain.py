@@ -1,7 +1,9 @@
 """A plain cloud: equal hosts, 15 flavors, no tiers, no devices, and servers that come and go.
 
-    python benchmarks/plain.py [--small] [--hosts N]… [--seed N]… [--policy P]…
+    python benchmarks/plain.py [--small] [--cpus N] [--hosts N]… [--seed N]… [--policy P]…
                                [--lifetimes PREDICTION]
+
+A host has 64 CPUs, or ``--cpus``, and 4 GiB for each CPU.
 
 Prints the hosts that are empty, on average over the second half of the time, and the refused part
 of the core-hours. Each project uses some flavors, and a flavor of a project has its own lifetime:
@@ -33,7 +35,8 @@ from cpu_tiers.tools.simulation.run import Outcome, simulate
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler, Scores
 from cpu_tiers.translators import ServerRequest, translate
 
-CPUS, MEMORY_GIB = 64, 256
+CPUS, MEMORY_GIB = 64, 4
+"""The CPUs of a host, and its GiB of memory for each CPU."""
 REQUESTS, PROJECTS = 6_000, 40
 CORES = 2_400
 """The CPUs of servers that would run at a time on average, if no request were refused."""
@@ -185,13 +188,12 @@ def _expected_end(now: float, begin: float, predicted: float) -> float:
     return end if end > now else now + (now - begin)
 
 
-def run(
-    policy: str, hosts: int, seed: int, lifetimes: str | None, *, are_small: bool = False
-) -> Outcome:
+def run(policy: str, hosts: int, seed: int, options: argparse.Namespace) -> Outcome:
     """Return the outcome of a policy."""
-    rng = random.Random(seed)
-    stream = servers(rng, are_small=are_small)
-    amounts = {"VCPU": CPUS, "MEMORY_MB": MEMORY_GIB * 1024, "DISK_GB": 4_000}
+    rng, lifetimes, cpus = random.Random(seed), options.lifetimes, options.cpus
+    stream = servers(rng, are_small=options.small)
+    disk_gb = 4_000 * cpus // CPUS
+    amounts = {"VCPU": cpus, "MEMORY_MB": cpus * MEMORY_GIB * 1024, "DISK_GB": disk_gb}
     inventories = {name: inventory(amount) for name, amount in amounts.items()}
     names = [f"host{number}" for number in range(hosts)]
     cloud = SimulatedCloud(
@@ -214,6 +216,7 @@ def main() -> None:
     """Print a line for each policy and number of hosts."""
     parser = argparse.ArgumentParser(description="Empty hosts of a plain cloud.")
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--cpus", type=int, default=CPUS)
     parser.add_argument("--hosts", action="append", type=int)
     parser.add_argument("--seed", action="append", type=int)
     parser.add_argument("--policy", action="append")
@@ -224,17 +227,14 @@ def main() -> None:
     policies = [f"best-fit{ALONE}"] if options.lifetimes else options.policy or POLICIES
     for hosts in options.hosts or (44, 50, 62):
         for policy in policies:
-            outcomes = [
-                run(policy, hosts, seed, options.lifetimes, are_small=options.small)
-                for seed in options.seed or (1, 2, 3)
-            ]
+            outcomes = [run(policy, hosts, seed, options) for seed in options.seed or (1, 2, 3)]
             empty = [
                 fmean(m.empty for m in each.course[len(each.course) // 2 :]) for each in outcomes
             ]
             refused = [100 * (each.refused_core_hours or 0.0) for each in outcomes]
             by_seed = ", ".join(f"{e:.1f}/{r:.2f}" for e, r in zip(empty, refused, strict=True))
             print(
-                f"{'small, ' if options.small else ''}{hosts} hosts, {policy},"
+                f"{'small, ' if options.small else ''}{hosts} hosts of {options.cpus}, {policy},"
                 f" lifetimes {options.lifetimes}: "
                 f"{fmean(empty):.1f} empty hosts, {fmean(refused):.2f} % of the core-hours refused"
                 f" ({by_seed})",
