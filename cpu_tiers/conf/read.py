@@ -15,7 +15,17 @@ from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.contract import AllocationRatio, InventoryOptions
 from cpu_tiers.model.cpu_set import CpuSet
 
+PROVIDER_FILE_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
+    (None, [cfg.StrOpt("compute_driver"), cfg.StrOpt("state_path", default="/var/lib/nova")]),
+    (
+        "compute",
+        [cfg.StrOpt("provider_config_location", default="/etc/nova/provider_config/")],
+    ),
+]
+"""The options that say which files give a host its shares, and whether files are needed."""
+
 NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
+    *PROVIDER_FILE_OPTIONS,
     (
         None,
         [
@@ -25,13 +35,11 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
             cfg.FloatOpt("initial_cpu_allocation_ratio", default=4.0, min=0.0),
             cfg.FloatOpt("initial_ram_allocation_ratio", default=1.0, min=0.0),
             cfg.FloatOpt("initial_disk_allocation_ratio", default=1.0, min=0.0),
-            cfg.StrOpt("compute_driver"),
             cfg.StrOpt("vcpu_pin_set"),
             cfg.IntOpt("reserved_host_cpus", default=0, min=0),
             cfg.IntOpt("reserved_host_memory_mb", default=512, min=0),
             cfg.IntOpt("reserved_host_disk_mb", default=0, min=0),
             cfg.MultiOpt("reserved_huge_pages", item_type=types.Dict()),
-            cfg.StrOpt("state_path", default="/var/lib/nova"),
             cfg.StrOpt("instances_path", default="/var/lib/nova/instances"),
         ],
     ),
@@ -40,7 +48,6 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
         [
             cfg.StrOpt("cpu_shared_set"),
             cfg.StrOpt("cpu_dedicated_set"),
-            cfg.StrOpt("provider_config_location", default="/etc/nova/provider_config/"),
         ],
     ),
     (

@@ -17,7 +17,13 @@ from cpu_tiers.inventory import AllocationRatio, Host, InventoryOptions, build_t
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.frame.provider_files import RootNames, read_provider_files, traps
+from cpu_tiers.tools.frame.provider_files import (
+    ProviderFiles,
+    RootNames,
+    lost_file,
+    read_provider_files,
+    traps,
+)
 from cpu_tiers.tools.tiers.pair import CLAIM, pair_of
 from cpu_tiers.tools.writers.inventory import provider_yaml
 from tests.nova.cloud import MULTIPLIER, STOCK
@@ -111,9 +117,12 @@ class TestFilesOfASite(Computes):
         self.flags(cpu_allocation_ratio=2.0)
         self.folder = report_by_file(self)
 
+    def files(self) -> ProviderFiles:
+        return read_provider_files(str(self.folder), RootNames(name="one"))
+
     def fault(self) -> Fault:
         """Return the only trap of the host."""
-        (fault,) = traps(read_provider_files(str(self.folder)), RootNames(name="one"))
+        (fault,) = traps(self.files())
         return fault
 
     def merge(self, identification: str) -> None:
@@ -122,7 +131,7 @@ class TestFilesOfASite(Computes):
         text = SITE % (identification, f"        {line}\n")
         (self.folder / "provider.yaml").write_text(text)
         (self.folder / "cpu-tiers.yaml").unlink()
-        assert not list(traps(read_provider_files(str(self.folder)), RootNames(name="one")))
+        assert not list(traps(self.files()))
 
     def totals(self) -> tuple[Any, Any]:
         inventories = self.tree.inventories("one")["one"]
@@ -155,6 +164,11 @@ class TestFilesOfASite(Computes):
         server = self.boot_on("one", gold)
         text = (self.folder / "cpu-tiers.yaml").read_text()
         (self.folder / "cpu-tiers.yaml").unlink()
+        # What the audit and the upgrade check say before.
+        held = sum(amount or 0 for amount in self.allocated(server).values())
+        fault = lost_file(self.files(), held=held, needs_file=True)
+        assert fault is not None
+        assert "servers hold 200 CUSTOM_VCPU_SHARES: nova-compute does not start" in fault.given
         said = self.restart_refused("one", exception.PlacementPciException)
         assert said.startswith("Failed to gather or report PCI resources to Placement: ")
         assert "CUSTOM_VCPU_SHARES" in said

@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from socket import gethostname
 from typing import Any, cast
 
 from oslo_config import cfg
@@ -16,6 +17,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 from oslo_upgradecheck.upgradecheck import main as run_checks
 
 from cpu_tiers.conf import filter_scheduler, weight_classes
+from cpu_tiers.conf.read import PROVIDER_FILE_OPTIONS
 from cpu_tiers.conf.weigher import idle_names
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.names import VCPU_SHARES
@@ -23,16 +25,21 @@ from cpu_tiers.tools.cloud.upgrade_checks import (
     check_capacity,
     check_host_traits,
     check_numa,
+    check_provider_files,
     check_shares,
     check_step,
     check_weigher,
     register,
+    step_of,
 )
 from cpu_tiers.tools.frame.app import hide, masked_output
+from cpu_tiers.tools.frame.host_files import read_host_files
+from cpu_tiers.tools.frame.ladder_options import has_driver
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.nova.nova_command import quiet, require_nova
-from cpu_tiers.tools.placement.inventories import HostSurvey, read_excesses, survey
+from cpu_tiers.tools.placement.inventories import HostSurvey, read_excesses, read_shares, survey
 from cpu_tiers.tools.placement.session import connect
+from cpu_tiers.tools.tiers.ladder import Step
 from cpu_tiers.translators.broken_rules import FlavorFinding, Inspection, Move
 
 
@@ -173,6 +180,8 @@ class Checks(UpgradeCommands):
         register(conf)
         # Of Nova, which may not be installed here.
         conf.register_opt(weight_classes.OPTION, filter_scheduler.GROUP)
+        for group, options in PROVIDER_FILE_OPTIONS:
+            conf.register_opts(options, group=group)
         self._conf = conf
         self._answers: dict[str, Any] = {}
 
@@ -193,6 +202,22 @@ class Checks(UpgradeCommands):
                 return survey(client, partial(progress.tell_number, "providers"))
 
         return cast("Sequence[HostSurvey]", self._once("hosts", ask))
+
+    def _step(self) -> Step:
+        return step_of(self._hosts(), self._conf)
+
+    def _shares(self) -> Iterable[str]:
+        yield from check_shares(self._hosts(), self._step())
+        names = [host.name for host in self._hosts()]
+        machine = gethostname()
+        # libvirt, and thus Nova, may take the name of a machine with its domain.
+        here = next((name for name in names if machine in (name, name.split(".")[0])), None)
+        files = read_host_files(self._conf, here or machine)
+        needs_file, held = has_driver(self._conf) is False, 0
+        if here and needs_file:
+            with connect(self._conf) as client:
+                held = sum(read_shares(client, here).held.values())
+        yield from check_provider_files(files, held, needs_file=needs_file)
 
     def _databases(self) -> tuple[Inspection, Sequence[Inspection]]:
         files, folders = self._conf.config_file or [], self._conf.config_dir or []
@@ -225,8 +250,8 @@ class Checks(UpgradeCommands):
     _upgrade_checks = (
         ("Step of the cloud", _run(lambda self: check_step(self._hosts(), self._conf))),
         ("Functions of Nova", _run(lambda _: check_functions())),
-        ("NUMA reporting", _run(lambda self: check_numa(self._hosts()))),
-        ("VCPU_SHARES reporting", _run(lambda self: check_shares(self._hosts()))),
+        ("NUMA reporting", _run(lambda self: check_numa(self._hosts(), self._step()))),
+        ("VCPU_SHARES reporting", _run(_shares)),
         ("Traits of hosts", _run(lambda self: check_host_traits(self._hosts(), self._conf))),
         ("Capacity of providers", _run(_capacity)),
         ("Weigher of nova-scheduler", _run(_weigher)),

@@ -15,15 +15,22 @@ from cpu_tiers.conf.weight_classes import ALL_WEIGHERS, OUR_CLASS
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS
 from cpu_tiers.model.providers import Excess
 from cpu_tiers.tools.frame.ladder_options import OF_THE_WEIGHER, scheduler_of
+from cpu_tiers.tools.frame.provider_files import ProviderFiles, lost_file, traps
 from cpu_tiers.tools.frame.terminal import count_of_hosts, join_names
 from cpu_tiers.tools.placement.inventories import HostSurvey
-from cpu_tiers.tools.tiers.ladder import step_of_cloud
+from cpu_tiers.tools.tiers.ladder import Step, step_of_cloud
+
+_MULTIPLIER = "resource_provider_weight_multiplier"
+
+
+def step_of(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Step:
+    """Return the step of a cloud."""
+    return step_of_cloud((host.step for host in hosts), scheduler_of(conf))
 
 
 def check_step(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Result:
     """Name the step of the ladder on which a cloud stands; never a warning."""
-    scheduler = scheduler_of(conf)
-    step = step_of_cloud((host.step for host in hosts), scheduler)
+    scheduler, step = scheduler_of(conf), step_of(hosts, conf)
     drivers = sum(MULTIPLIER_TRAIT in host.functions for host in hosts)
     return Result(
         Code.SUCCESS,
@@ -35,11 +42,15 @@ def check_step(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Result:
     )
 
 
-def check_numa(hosts: Sequence[HostSurvey]) -> Iterator[str]:
+def check_numa(hosts: Sequence[HostSurvey], step: Step = Step.DRIVER) -> Iterator[str]:
     """Warn about hosts where the option is not set, or whose report an older cpu-tiers has made.
 
     Spec: numa-topology-with-rps, "Optionally configured NUMA resources".
+
+    :param step: of the cloud: Nova's own driver does not read the option.
     """
+    if not step.has_driver:
+        return
     old = [host.name for host in hosts if host.is_numa_aware and not host.tells_nodes]
     undecided = [host.name for host in hosts if host.is_numa_aware is None]
     if old:
@@ -56,19 +67,37 @@ def check_numa(hosts: Sequence[HostSurvey]) -> Iterator[str]:
         )
 
 
-def check_shares(hosts: Sequence[HostSurvey]) -> Iterator[str]:
+def check_shares(hosts: Sequence[HostSurvey], step: Step = Step.DRIVER) -> Iterator[str]:
     """Warn if some hosts report shares and other hosts do not.
 
     A scheduler that requests shares cannot use hosts without shares.
+
+    :param step: of the cloud, which decides how a host comes to report shares.
     """
     vcpu_hosts = [host for host in hosts if host.has_vcpu]
     without_shares = [host.name for host in vcpu_hosts if not host.has_shares]
     if without_shares and len(without_shares) < len(vcpu_hosts):
         yield (
             f"{count_of_hosts(without_shares, vcpu_hosts)} without shares: on"
-            f" {join_names(without_shares)}, set [libvirt] report_vcpu_shares = true before you"
-            " set [filter_scheduler] query_placement_for_vcpu_shares"
+            f" {join_names(without_shares)}, "
+            + (
+                "set [libvirt] report_vcpu_shares = true before you set [filter_scheduler]"
+                " query_placement_for_vcpu_shares"
+                if step.has_driver
+                else "write the provider.yaml (cpu-tiers inventory show -f provider-yaml --file)"
+                " and restart nova-compute before you give flavors their pairs"
+            )
         )
+
+
+def check_provider_files(files: ProviderFiles, held: int, *, needs_file: bool) -> Iterator[str]:
+    """Warn of what the next start of nova-compute on this machine makes of its files.
+
+    :param held: the shares that servers of this machine hold.
+    :param needs_file: nova-compute runs Nova's own driver.
+    """
+    lost = lost_file(files, held=held, needs_file=needs_file)
+    yield from map(str, (*traps(files), *([lost] if lost else [])))
 
 
 def check_capacity(excesses: Sequence[Excess]) -> Iterator[str]:
@@ -82,10 +111,19 @@ def check_capacity(excesses: Sequence[Excess]) -> Iterator[str]:
 
 
 def check_weigher(conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Warn if options of nova-scheduler have no effect, because no weigher loads cpu-tiers."""
+    """Warn about options without the weigher of cpu-tiers, and about a weigher without effect."""
     scheduler = conf[filter_scheduler.GROUP]
     idle = [name for name in OF_THE_WEIGHER if scheduler[name]]
-    if idle and not scheduler_of(conf).loads_weigher:
+    is_loaded = scheduler_of(conf).loads_weigher
+    weighs = any(scheduler[name] for name in (_MULTIPLIER, *weigher.NEARNESS))
+    # With one of the options, the weigher is loaded for requests, and need not weigh.
+    if is_loaded and not weighs and not idle:
+        yield (
+            f"[filter_scheduler] {_MULTIPLIER} is 0.0: nova-scheduler loads the weigher, which"
+            " gives no host a score; only preferred and avoided traits count. Set it to 100.0 or"
+            " more; leave it if host aggregates set it, or if only these traits are to count"
+        )
+    if idle and not is_loaded:
         yield (
             f"[filter_scheduler] {', '.join(idle)}: no effect, because nova-scheduler does not"
             " load cpu-tiers. Set [filter_scheduler] weight_classes to"

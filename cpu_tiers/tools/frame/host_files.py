@@ -6,9 +6,23 @@ from pathlib import Path
 
 from oslo_config import cfg
 
-from cpu_tiers.tools.frame.provider_files import RootNames, read_text
+from cpu_tiers.tools.frame.provider_files import (
+    ProviderFiles,
+    RootNames,
+    read_provider_files,
+    read_text,
+)
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def read_host_files(conf: cfg.ConfigOpts, name: str) -> ProviderFiles:
+    """Return the provider configuration files of nova-compute on this machine.
+
+    :param name: the name of the host's root provider.
+    """
+    root = read_root_names(conf, name)
+    return read_provider_files(conf.compute.provider_config_location, root)
 
 
 def read_root_names(conf: cfg.ConfigOpts, name: str) -> RootNames:

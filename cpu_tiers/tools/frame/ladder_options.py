@@ -33,12 +33,14 @@ def scheduler_of(conf: cfg.ConfigOpts) -> SchedulerFacts:
     )
 
 
-def has_driver(conf: cfg.ConfigOpts) -> bool:
+def has_driver(conf: cfg.ConfigOpts) -> bool | None:
     """Tell whether nova-compute runs the driver of cpu-tiers, by its nova.conf.
 
     nova-compute does not start without ``compute_driver``. In a nova.conf without this option,
     which is thus only a part of the configuration, the options of the driver tell.
+
+    :returns: ``None`` if nothing tells.
     """
     if conf.compute_driver:
         return bool(conf.compute_driver.startswith("cpu_tiers."))
-    return any(conf[group][name] for group, name in _OF_THE_DRIVER)
+    return any(conf[group][name] for group, name in _OF_THE_DRIVER) or None

@@ -60,20 +60,6 @@ class ProviderEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderFiles:
-    """The files of a folder.
-
-    :param made: the paths of the files that cpu-tiers has made.
-    :param unreadable: a fault for each file with which nova-compute does not start.
-    """
-
-    folder: str
-    entries: tuple[ProviderEntry, ...] = ()
-    made: frozenset[str] = frozenset()
-    unreadable: tuple[Fault, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RootNames:
     """The names by which a file may name the root provider of this host.
 
@@ -88,14 +74,29 @@ class RootNames:
         return entry.key == (self.uuid if entry.is_uuid else self.name)
 
 
-def effective_entry(files: ProviderFiles, root: RootNames) -> ProviderEntry | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderFiles:
+    """The files of a folder, and the names of the host whose nova-compute reads the files.
+
+    :param made: the paths of the files that cpu-tiers has made.
+    :param unreadable: a fault for each file with which nova-compute does not start.
+    """
+
+    folder: str
+    root: RootNames
+    entries: tuple[ProviderEntry, ...] = ()
+    made: frozenset[str] = frozenset()
+    unreadable: tuple[Fault, ...] = ()
+
+
+def effective_entry(files: ProviderFiles) -> ProviderEntry | None:
     """Return the entry that nova-compute applies to the root provider of a host."""
     by_default = [entry for entry in files.entries if entry.key == COMPUTE_NODE]
-    named = [entry for entry in files.entries if root.is_named_by(entry)]
+    named = [entry for entry in files.entries if files.root.is_named_by(entry)]
     return next(iter([*named, *by_default]), None)
 
 
-def traps(files: ProviderFiles, root: RootNames) -> Iterator[Fault]:
+def traps(files: ProviderFiles) -> Iterator[Fault]:
     """Yield what happens at the next start of nova-compute, and is not meant.
 
     The start fails, or the host loses the shares of a file.
@@ -111,12 +112,12 @@ def traps(files: ProviderFiles, root: RootNames) -> Iterator[Fault]:
                 _joined(files, other, entry),
             )
         seen.setdefault(entry.key, entry)
-    named = [entry for entry in files.entries if root.is_named_by(entry)]
+    named = [entry for entry in files.entries if files.root.is_named_by(entry)]
     if len({entry.key for entry in named}) > 1:
         yield Fault(
             " and ".join(entry.file for entry in named),
-            f"host {root.name} has an entry by its name and another by its uuid: nova-compute"
-            " reports nothing",
+            f"host {files.root.name} has an entry by its name and another by its uuid:"
+            " nova-compute reports nothing",
             "write everything into a single entry",
         )
     default = seen.get(COMPUTE_NODE)
@@ -127,6 +128,24 @@ def traps(files: ProviderFiles, root: RootNames) -> Iterator[Fault]:
             f" uuid: {COMPUTE_NODE} without a log line",
             _joined(files, named[0], default),
         )
+
+
+def lost_file(files: ProviderFiles, *, held: int, needs_file: bool) -> Fault | None:
+    """Return what happens at the next start of nova-compute if the file of a host is lost.
+
+    :param held: the shares that servers of the host hold.
+    :param needs_file: nova-compute runs Nova's own driver, and only a file reports shares.
+    """
+    if not needs_file or not held or any(entry.shares is not None for entry in files.entries):
+        return None
+    name = files.root.name
+    return Fault(
+        files.folder,
+        f"no file gives host {name} its shares, and servers hold {held} {CUSTOM_SHARES}:"
+        " nova-compute does not start at its next restart (its log blames PCI resources)",
+        "write the file first: cpu-tiers inventory show --connect qemu:///system --hostname"
+        f" {name} -f provider-yaml --file {files.folder.rstrip('/')}/cpu-tiers.yaml",
+    )
 
 
 def _joined(files: ProviderFiles, other: ProviderEntry, entry: ProviderEntry) -> str:
@@ -153,15 +172,13 @@ def _flow(shares: Inventory) -> str:
     return "{" + ", ".join(f"{name}: {value!r}" for name, value in shares.items()) + "}"
 
 
-def place_faults(
-    files: ProviderFiles, root: RootNames, generated: ProviderEntry
-) -> Iterator[Fault]:
+def place_faults(files: ProviderFiles, generated: ProviderEntry) -> Iterator[Fault]:
     """Yield why an entry that cpu-tiers has made has no place beside other files.
 
     Nothing is yielded for an entry with an equal inventory: see :func:`is_elsewhere`.
     """
     shares = generated.shares or {}
-    entry = _hides(files, root, generated)
+    entry = _hides(files, generated)
     if entry is None or entry.has_shares(shares):
         return
     effect = (
@@ -181,22 +198,22 @@ def place_faults(
     )
 
 
-def is_elsewhere(files: ProviderFiles, root: RootNames, generated: ProviderEntry) -> str | None:
+def is_elsewhere(files: ProviderFiles, generated: ProviderEntry) -> str | None:
     """Return the file that has the shares of an entry already; ``None`` if no file has them."""
-    entry = _hides(files, root, generated)
+    entry = _hides(files, generated)
     return entry.file if entry and entry.has_shares(generated.shares or {}) else None
 
 
-def _hides(
-    files: ProviderFiles, root: RootNames, generated: ProviderEntry
-) -> ProviderEntry | None:
+def _hides(files: ProviderFiles, generated: ProviderEntry) -> ProviderEntry | None:
     """Return the entry that stops or hides an entry that cpu-tiers has made."""
     if generated.key == COMPUTE_NODE:
-        return effective_entry(files, root)
+        return effective_entry(files)
     return next((entry for entry in files.entries if entry.key == generated.key), None)
 
 
-def read_provider_files(folder: str, *, without: Iterable[str] = ()) -> ProviderFiles:
+def read_provider_files(
+    folder: str, root: RootNames, *, without: Iterable[str] = ()
+) -> ProviderFiles:
     """Return the files of a folder as nova-compute would read them.
 
     A folder that does not exist has no files.
@@ -218,6 +235,7 @@ def read_provider_files(folder: str, *, without: Iterable[str] = ()) -> Provider
             made |= {str(path)} if is_made(text) else set()
     return ProviderFiles(
         folder=folder,
+        root=root,
         entries=tuple(entries),
         made=frozenset(made),
         unreadable=tuple(unreadable),

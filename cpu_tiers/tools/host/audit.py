@@ -32,6 +32,7 @@ from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
 from cpu_tiers.tools.host.host import add_picture_arguments, draw
 from cpu_tiers.tools.libvirt.connection import set_weights
 from cpu_tiers.tools.tiers.domain import Domain
+from cpu_tiers.tools.tiers.ladder import Step
 from cpu_tiers.tools.tiers.tier import Tier
 
 LOG = logging.getLogger(__name__)
@@ -116,7 +117,9 @@ class HostAudit(NovaConfCommand, ListCommand):
             *(hostname, len(evidence.host.domains)),
             *(evidence.seconds, len(evidence.spent), len(findings)),
         )
-        return COLUMNS, [_row(finding, _is_fixed(finding, fixed)) for finding in findings]
+        return COLUMNS, [
+            _row(finding, evidence.step, _is_fixed(finding, fixed)) for finding in findings
+        ]
 
 
 def _fix(uri: str, evidence: Evidence, findings: Iterable[Finding]) -> set[str]:
@@ -162,8 +165,8 @@ def _is_fixed(finding: Finding, fixed: Collection[str]) -> bool:
     return finding.kind is Kind.WEIGHT and finding.weight is not None and finding.uuid in fixed
 
 
-def _row(finding: Finding, fixed: bool) -> tuple[object, ...]:
-    texts = (finding.where, finding.found, finding.kind.means, finding.kind.do)
+def _row(finding: Finding, step: Step, fixed: bool) -> tuple[object, ...]:
+    texts = (finding.where, finding.found, finding.kind.means, finding.remedy(step))
     where, found, means, do = (
         FormattedValue(printable(text), partial(fill, width=_COLUMN_WIDTH)) for text in texts
     )

@@ -19,12 +19,15 @@ from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.errors import PlacementMisconfigured
 from cpu_tiers.tools.cgroup.host import Measurement, measure, read_host
 from cpu_tiers.tools.frame.host_arguments import occupancy_of
+from cpu_tiers.tools.frame.host_files import read_host_files
+from cpu_tiers.tools.frame.ladder_options import has_driver
 from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind, due_weight
 from cpu_tiers.tools.libvirt.connection import read_capabilities, read_domains, read_hostname
 from cpu_tiers.tools.libvirt.domain import parse_domain
 from cpu_tiers.tools.placement.inventories import read_shares
 from cpu_tiers.tools.placement.session import connect
 from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT, Domain, HostCgroups, HostLoad
+from cpu_tiers.tools.tiers.ladder import step_of_host
 from cpu_tiers.tools.tiers.occupancy import Occupancy
 from cpu_tiers.tools.tiers.sold import HostShares, Sale
 
@@ -75,6 +78,13 @@ def gather(
         throttled=measured.throttled if measured else {},
         seconds=measured.seconds if measured else 0.0,
         untiered_weight=untiered_weight(conf),
+        step=step_of_host(
+            reports_shares=bool(allocated and allocated.capacity is not None),
+            has_driver=has_driver(conf),
+            reports_nodes=bool(options.enable_numa_reporting_to_placement),
+        ),
+        needs_file=has_driver(conf) is False,
+        provider_files=read_host_files(conf, name),
     )
     return GatheredEvidence(name, evidence, unread)
 
@@ -112,8 +122,12 @@ def differing_sales(inventories: Mapping[str, Inventory], sale: Sale | None) -> 
 
 
 def untiered_weight(conf: cfg.ConfigOpts) -> int | None:
-    """Return the weight of a guest without a tier; ``None`` for the default of the kernel."""
-    return LEAST_GUEST_WEIGHT if conf.libvirt.least_weight_without_tier else None
+    """Return the weight of a guest without a tier; ``None`` for the default of the kernel.
+
+    Only the driver of cpu-tiers reads the option.
+    """
+    reads_option = has_driver(conf) and conf.libvirt.least_weight_without_tier
+    return LEAST_GUEST_WEIGHT if reads_option else None
 
 
 @contextmanager

@@ -40,16 +40,16 @@ def check_place(conf: cfg.ConfigOpts, tree: ProviderTree, file: str | None) -> s
     """
     folder = conf.compute.provider_config_location
     root = read_root_names(conf, tree.providers[0].name)
-    files = read_provider_files(folder)
+    files = read_provider_files(folder, root)
     if file:
         _check_target(file)
     target = file or _file_of_stdout(folder)
     replaced = target or (next(iter(files.made)) if len(files.made) == 1 else None)
-    others = read_provider_files(folder, without=[replaced] if replaced else ())
+    others = read_provider_files(folder, root, without=[replaced] if replaced else ())
     entries = list(_entries(tree, replaced or "the new file"))
-    faults = [fault for entry in entries for fault in place_faults(others, root, entry)]
+    faults = [fault for entry in entries for fault in place_faults(others, entry)]
     faults += others.unreadable
-    elsewhere = [is_elsewhere(others, root, entry) for entry in entries]
+    elsewhere = [is_elsewhere(others, entry) for entry in entries]
     if not faults and all(elsewhere):
         faults += _both(files, replaced, elsewhere[0])
     if faults and target and not file:

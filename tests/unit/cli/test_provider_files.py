@@ -15,6 +15,7 @@ from cpu_tiers.tools.frame.provider_files import (
     ProviderFiles,
     RootNames,
     effective_entry,
+    lost_file,
     traps,
 )
 
@@ -29,7 +30,7 @@ def entry(file: str, key: str, shares: dict[str, Any] | None = None) -> Provider
 
 
 def files(*entries: ProviderEntry) -> ProviderFiles:
-    return ProviderFiles(folder="/f", entries=entries, made=frozenset({"ours", "copy"}))
+    return ProviderFiles(folder="/f", root=ROOT, entries=entries, made=frozenset({"ours", "copy"}))
 
 
 OURS = entry("ours", COMPUTE_NODE, SHARES)
@@ -78,7 +79,7 @@ LINE = "- CUSTOM_VCPU_SHARES: {total: 800, allocation_ratio: 2.0}"
     ],
 )
 def test_traps(entries: list[ProviderEntry], given: str, allowed: str) -> None:
-    (fault,) = traps(files(*entries), ROOT)
+    (fault,) = traps(files(*entries))
     assert fault.given.startswith(given)
     assert allowed in fault.allowed
 
@@ -94,12 +95,30 @@ def test_traps(entries: list[ProviderEntry], given: str, allowed: str) -> None:
     ],
 )
 def test_no_trap(entries: list[ProviderEntry]) -> None:
-    assert not list(traps(files(*entries), ROOT))
+    assert not list(traps(files(*entries)))
 
 
 def test_a_file_that_nova_refuses_is_a_trap() -> None:
     fault = Fault("bad.yaml", "nova-compute does not start with this file", "remove it")
-    assert [fault] == list(traps(ProviderFiles(folder="/f", unreadable=(fault,)), ROOT))
+    assert [fault] == list(traps(ProviderFiles(folder="/f", root=ROOT, unreadable=(fault,))))
+
+
+@pytest.mark.parametrize(
+    ("entries", "held", "driver", "is_lost"),
+    [
+        pytest.param([], 200, False, True, id="no file at all"),
+        pytest.param([entry("site", "one")], 200, False, True, id="a file without shares"),
+        pytest.param([], 0, False, False, id="no server holds shares"),
+        pytest.param([], 200, True, False, id="the driver reports the shares"),
+        pytest.param([OURS], 200, False, False, id="the file"),
+    ],
+)
+def test_a_lost_file(entries: list[ProviderEntry], held: int, driver: bool, is_lost: bool) -> None:
+    fault = lost_file(files(*entries), held=held, needs_file=not driver)
+    assert is_lost == (fault is not None)
+    if fault:
+        assert "servers hold 200 CUSTOM_VCPU_SHARES: nova-compute does not start" in fault.given
+        assert fault.allowed.endswith("--hostname one -f provider-yaml --file /f/cpu-tiers.yaml")
 
 
 @pytest.mark.parametrize(
@@ -111,5 +130,5 @@ def test_a_file_that_nova_refuses_is_a_trap() -> None:
     ],
 )
 def test_the_entry_of_a_host(entries: list[ProviderEntry], file: str | None) -> None:
-    effective = effective_entry(files(*entries), ROOT)
+    effective = effective_entry(files(*entries))
     assert file == (effective.file if effective else None)

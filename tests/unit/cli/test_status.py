@@ -8,11 +8,14 @@ from oslo_upgradecheck.upgradecheck import Code
 from cpu_tiers.tools.cloud.status import Checks
 from cpu_tiers.tools.cloud.upgrade_checks import (
     check_numa,
+    check_provider_files,
     check_shares,
     check_step,
     check_weigher,
 )
+from cpu_tiers.tools.frame.provider_files import ProviderFiles, RootNames
 from cpu_tiers.tools.placement.inventories import HostSurvey
+from cpu_tiers.tools.tiers.ladder import Step
 
 
 def host(
@@ -77,10 +80,11 @@ def scheduler(folder: Path, *lines: str) -> cfg.ConfigOpts:
 
 OURS = "weight_classes = nova.scheduler.weights.all_weighers, cpu_tiers.ResourceProviderWeigher"
 NOVAS = "weight_classes = nova.scheduler.weights.all_weighers"
+WEIGHS = "resource_provider_weight_multiplier = 100.0"
 SHARES, NUMA = "query_placement_for_vcpu_shares = true", "query_placement_for_numa = true"
 
 
-@pytest.mark.parametrize("lines", [(), (NOVAS,), (OURS,), (OURS, SHARES, NUMA)])
+@pytest.mark.parametrize("lines", [(), (NOVAS,), (OURS, WEIGHS), (OURS, SHARES, NUMA)])
 def test_a_scheduler_with_the_weigher_or_without_options(
     tmp_path: Path, lines: tuple[str, ...]
 ) -> None:
@@ -93,6 +97,30 @@ def test_options_that_no_weigher_loads(tmp_path: Path, lines: tuple[str, ...]) -
     assert text.startswith(
         "[filter_scheduler] query_placement_for_vcpu_shares, query_placement_for_numa: no effect"
     )
+
+
+def test_a_weigher_that_weighs_nothing(tmp_path: Path) -> None:
+    (text,) = check_weigher(scheduler(tmp_path, OURS))
+    assert text.startswith("[filter_scheduler] resource_provider_weight_multiplier is 0.0: ")
+    nearness = "resource_provider_same_host_weight_multiplier = 1.0"
+    assert not list(check_weigher(scheduler(tmp_path, OURS, nearness)))
+
+
+@pytest.mark.parametrize("step", [Step.LOOK, Step.NOVAS_DRIVER, Step.WEIGHER])
+def test_hosts_with_novas_driver_are_told_no_option_of_ours(step: Step) -> None:
+    """Nova's own driver reads neither option: a file reports the shares, and no nodes are."""
+    hosts = [host("a", shares=True), host("b")]
+    assert not list(check_numa(hosts, step))
+    (text,) = check_shares(hosts, step)
+    assert "on b, write the provider.yaml (cpu-tiers inventory show" in text
+    assert "report_vcpu_shares" not in text
+
+
+def test_the_files_of_this_machine() -> None:
+    files = ProviderFiles(folder="/f", root=RootNames(name="a"))
+    (text,) = check_provider_files(files, 200, needs_file=True)
+    assert text.startswith("/f: no file gives host a its shares, and servers hold 200 ")
+    assert not list(check_provider_files(files, 200, needs_file=False))
 
 
 def test_an_option_with_a_wrong_value(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ from cpu_tiers.tools.host.checks.conditions import check_conditions, check_overl
 from cpu_tiers.tools.host.checks.delivery import check_delivery, check_load
 from cpu_tiers.tools.host.checks.evidence import Evidence, Finding
 from cpu_tiers.tools.host.checks.oversold import check_oversold
+from cpu_tiers.tools.host.checks.provider_files import check_provider_files
 from cpu_tiers.tools.host.checks.weights import check_claims, check_controls, check_weights
 
 _CHECKS = (
     *(check_weights, check_claims, check_oversold, check_delivery, check_conditions),
-    *(check_overlaps, check_placing, check_controls, check_load),
+    *(check_overlaps, check_placing, check_controls, check_load, check_provider_files),
 )
 
 

@@ -9,7 +9,9 @@ from enum import Enum
 from fractions import Fraction
 
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.tools.frame.provider_files import ProviderFiles
 from cpu_tiers.tools.tiers.domain import CpuTime, Domain, GuestCgroup, HostCgroups, HostLoad
+from cpu_tiers.tools.tiers.ladder import Step
 from cpu_tiers.tools.tiers.occupancy import Occupancy
 from cpu_tiers.tools.tiers.sold import HostShares, Sale
 from cpu_tiers.tools.tiers.tier import flavor_shares, has_novas_old_default
@@ -30,6 +32,9 @@ class Evidence:
     :param seconds: the length of the interval; 0 if nothing was measured.
     :param untiered_weight: the weight that nova-compute gives a guest without a tier; ``None`` for
         no weight, and the default of the kernel.
+    :param step: the step of the ladder on which the host stands, which decides about remedies.
+    :param needs_file: nova-compute runs Nova's own driver, and only a file reports shares.
+    :param provider_files: the provider.yaml of the host; ``None`` if nobody looked.
     """
 
     host: Occupancy
@@ -41,6 +46,9 @@ class Evidence:
     throttled: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     untiered_weight: int | None = None
+    step: Step = Step.DRIVER
+    needs_file: bool = False
+    provider_files: ProviderFiles | None = None
 
     @property
     def sale(self) -> Sale | None:
@@ -106,16 +114,21 @@ class Kind(Enum):
 
     :ivar means: the effect of the finding on the floors.
     :ivar do: the remedy, for an operator.
+    :ivar do_without_driver: the remedy on a host with Nova's own driver.
     """
 
     _value_: str
     means: str
     do: str
+    do_without_driver: str
 
-    def __new__(cls, value: str, means: str = "", do: str = "") -> "Kind":
+    def __new__(
+        cls, value: str, means: str = "", do: str = "", do_without_driver: str = ""
+    ) -> "Kind":
         """Keep the texts beside the value."""
         kind = object.__new__(cls)
         kind._value_, kind.means, kind.do = value, means, do
+        kind.do_without_driver = do_without_driver or do
         return kind
 
     WEIGHT = (
@@ -139,8 +152,11 @@ class Kind(Enum):
         "untiered",
         "the guest competes with the default weight of the kernel, however many vCPUs it has:"
         " 1024 with cgroup v1, 100 with v2, also after a move from v1 to v2",
-        "give its flavor quota:cpu_shares_multiplier and resize the server, or set [libvirt]"
-        " least_weight_without_tier on every host, or move the server to another host",
+        "resize the server to a flavor with quota:cpu_shares_multiplier, or set [libvirt]"
+        " least_weight_without_tier on every host and run the audit with --fix, or move the server"
+        " to another host",
+        "resize the server to a flavor with quota:cpu_shares and its pair (cpu-tiers flavor pair),"
+        " or move the server to another host",
     )
     FLAVOR = (
         "flavor",
@@ -148,8 +164,8 @@ class Kind(Enum):
         " VCPU_SHARES, and a host that reports shares gives the guest the default weight, or the"
         " least weight with [libvirt] least_weight_without_tier; or the flavor claims another"
         " number of shares than the guest weighs, and other guests lose the difference",
-        "correct the flavor, and resize the server to the corrected flavor: the server has a copy"
-        " of the old flavor",
+        "make a corrected flavor with another name, and resize the server to this flavor: the"
+        " server has a copy of the old flavor, and Nova refuses a resize to the same flavor",
     )
     CLAIM = (
         "claim",
@@ -157,6 +173,9 @@ class Kind(Enum):
         " host for too many servers",
         "run cpu-tiers reshape plan, then cpu-tiers allocation heal; if the guest is migrating,"
         " wait until the migration ends",
+        "run cpu-tiers allocation heal --plan --host with the name of this host, on a machine with"
+        " nova-conductor, then with --apply; if the guest is migrating, wait until the migration"
+        " ends",
     )
     OVERCOMMITTED = (
         "overcommitted",
@@ -165,6 +184,9 @@ class Kind(Enum):
         "move servers to other hosts, or undo the change of vcpu_share_multiplier,"
         " cpu_shared_set or cpu_allocation_ratio; without such a change, run cpu-tiers placement"
         " check",
+        "move servers to other hosts, or undo the change of vcpu_share_multiplier,"
+        " cpu_shared_set or cpu_allocation_ratio, write the provider.yaml again, and restart"
+        " nova-compute; without such a change, run cpu-tiers placement check",
     )
     OVERSOLD = (
         "oversold",
@@ -178,6 +200,9 @@ class Kind(Enum):
         "Placement and nova.conf disagree about the CPUs that a share is sold as",
         "correct the nova.conf of this host, or the allocation ratio and the total of VCPU_SHARES"
         " in Placement; the audit compares with Placement",
+        "correct the nova.conf of this host, or write its provider.yaml again (cpu-tiers inventory"
+        " show -f provider-yaml --file) and restart nova-compute; the audit compares with"
+        " Placement",
     )
     SHORT = (
         "short",
@@ -215,6 +240,7 @@ class Kind(Enum):
         " vCPUs: other guests on the shared CPUs get less",
         "keep mixed guests of a tier on hosts of their own, or let their flavor request more"
         " VCPU_SHARES",
+        "keep mixed guests of a tier on hosts of their own",
     )
     OVERLAP = (
         "overlap",
@@ -283,6 +309,11 @@ class Kind(Enum):
         " guests get less than the audit can see",
         "give the virtual machine CPUs of its own, or run guests with tiers on another host",
     )
+    PROVIDER_FILE = (
+        "provider-file",
+        "nova-compute does not start at its next restart, or the host loses its shares",
+        "correct the file before nova-compute restarts",
+    )
     UNREAD = (
         "unread",
         "a part of the audit could not be done",
@@ -298,6 +329,7 @@ class Finding:
     :param found: the actual state and the state that is expected.
     :param uuid: the uuid of the guest; ``None`` if the finding is not about a guest.
     :param weight: the weight that the guest must have, for a finding of the kind ``weight``.
+    :param do: a remedy of this finding, in place of the remedy of its kind.
     """
 
     kind: Kind
@@ -305,6 +337,11 @@ class Finding:
     found: str
     uuid: str | None = None
     weight: int | None = None
+    do: str | None = None
+
+    def remedy(self, step: Step) -> str:
+        """Return the remedy that works on a host on this step of the ladder."""
+        return self.do or (self.kind.do if step.has_driver else self.kind.do_without_driver)
 
     @classmethod
     def of_guest(

@@ -1,0 +1,19 @@
+"""Find what the next start of nova-compute makes of its provider configuration files. Pure."""
+
+from collections.abc import Iterator
+
+from cpu_tiers.tools.frame.provider_files import lost_file, traps
+from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
+
+
+def check_provider_files(evidence: Evidence) -> Iterator[Finding]:
+    """Yield files that stop nova-compute or hide the shares, and a file that is lost."""
+    files = evidence.provider_files
+    if files is None:
+        return
+    held = sum(evidence.allocated.held.values()) if evidence.allocated else 0
+    lost = lost_file(files, held=held, needs_file=evidence.needs_file)
+    for fault in (*traps(files), *([lost] if lost else [])):
+        yield Finding(
+            kind=Kind.PROVIDER_FILE, where=fault.where, found=fault.given, do=fault.allowed
+        )
