@@ -3,7 +3,7 @@
 import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from oslo_config import cfg
@@ -11,12 +11,15 @@ from oslo_config import cfg
 from cpu_tiers import extensions
 from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.numa import absent_pages
+from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.names import MULTIPLIER_TRAIT, VCPU_SHARES
 from cpu_tiers.model.numa import page_size_of
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.documents import Check, read_flavors
 from cpu_tiers.tools.frame.formatting import ListCommand
+from cpu_tiers.tools.frame.ladder_options import scheduler_of
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.server_request import (
     add_numa_argument,
@@ -29,7 +32,8 @@ from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud
 from cpu_tiers.tools.simulation.reasons import never_served
 from cpu_tiers.tools.tiers.flavor_advice import idle_keys, misspelt_keys
-from cpu_tiers.tools.tiers.pair import pair_faults
+from cpu_tiers.tools.tiers.ladder import Step, step_of_cloud, step_of_host
+from cpu_tiers.tools.tiers.pair import CLAIM, pair_faults
 from cpu_tiers.translators import ServerRequest, Translator
 from cpu_tiers.translators.broken_rules import request_faults
 
@@ -85,9 +89,11 @@ class FlavorCheck(NovaConfCommand, ListCommand):
             return as_in_spec(parsed_args, conf, request_of(conf, flavor))
 
         def check(flavor: Flavor) -> Sequence[Fault]:
-            return _faults(server_of(flavor), translators)
+            return _faults(server_of(flavor), translators, step)
 
         cloud = self.cloud_source(parsed_args, conf)
+        asks_cloud = parsed_args.hosts or parsed_args.all
+        step = cache(lambda: _step(conf, cloud) if asks_cloud else None)
         if parsed_args.hosts:
             self.find_tiers(conf, cloud)
         with ProgressLine("reading flavors") as progress:
@@ -96,7 +102,7 @@ class FlavorCheck(NovaConfCommand, ListCommand):
                 checked.append(_Checked(source, faults))
                 for number, flavor in enumerate(flavors(faults, check), start=1):
                     progress.tell(f"flavors of {source}: {number}")
-                    checked.append(_check(source, server_of(flavor), translators, conf))
+                    checked.append(_check(source, server_of(flavor), translators, conf, step))
             if parsed_args.hosts:
                 tell_unknown_additions(conf)
                 progress.tell("asking Placement for hosts")
@@ -105,6 +111,30 @@ class FlavorCheck(NovaConfCommand, ListCommand):
         self.status = FOUND if rows else 0
         LOG.info("flavors: %d, faults: %d", sum(c.flavor is not None for c in checked), len(rows))
         return ("file", "where", "given", "allowed"), rows
+
+
+AskStep = Callable[[], Step | None]
+"""Asks for the step of the cloud, at most once, for the first flavor that needs the answer."""
+
+_OF_TIERS = frozenset({MULTIPLIER, SHARES, CLAIM})
+
+
+def _step(conf: cfg.ConfigOpts, cloud: CloudSource) -> Step | None:
+    """Return the step of the cloud; ``None`` if the multiplier may have an effect there.
+
+    A nova.conf with credentials alone says nothing of nova-scheduler. So the multiplier may have
+    an effect where a host has the trait of the driver, and nothing is said where no host reports
+    shares yet.
+    """
+    if conf.filter_scheduler.query_placement_for_vcpu_shares:
+        return Step.DRIVER
+    with cloud.placement() as client:
+        has_driver = MULTIPLIER_TRAIT in client.traits_in_use()
+        has_shares = VCPU_SHARES not in client.absent_names([VCPU_SHARES], [])[0]
+    if has_driver or not has_shares:
+        return None
+    host = step_of_host(reports_shares=True, has_driver=False)
+    return step_of_cloud([host], scheduler_of(conf))
 
 
 def _sources(
@@ -140,23 +170,33 @@ def _check_hosts(cloud: CloudSource, checked: Sequence[_Checked], progress: Prog
 
 
 def _check(
-    source: str, server: ServerRequest, translators: Mapping[str, Translator], conf: cfg.ConfigOpts
+    source: str,
+    server: ServerRequest,
+    translators: Mapping[str, Translator],
+    conf: cfg.ConfigOpts,
+    step: AskStep,
 ) -> _Checked:
     faults = FaultList()
     queries: tuple[CandidateQuery, ...] = ()
-    faults.faults += _faults(server, translators)
+    faults.faults += _faults(server, translators, step)
     with faults:
         of_server = queries_of(conf, server)
         queries = (*of_server.first, *of_server.otherwise)
     return _Checked(source, faults, server.flavor, queries)
 
 
-def _faults(server: ServerRequest, translators: Mapping[str, Translator]) -> Sequence[Fault]:
+def _faults(
+    server: ServerRequest, translators: Mapping[str, Translator], step: AskStep
+) -> Sequence[Fault]:
     faults = list(request_faults(server, translators))
     if not faults:
         faults.extend(idle_keys(server.flavor, server.guest.nodes))
     return [
         *faults,
-        *pair_faults(server.flavor, query_vcpu_shares=server.query_vcpu_shares),
+        *pair_faults(
+            server.flavor,
+            query_vcpu_shares=server.query_vcpu_shares,
+            step=step() if _OF_TIERS & server.flavor.extra_specs.keys() else None,
+        ),
         *misspelt_keys(server.flavor),
     ]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result
 
-from cpu_tiers.conf import compute, filter_scheduler, weigher
+from cpu_tiers.conf import compute, filter_scheduler, libvirt, weigher
 from cpu_tiers.conf.weight_classes import ALL_WEIGHERS, OUR_CLASS
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS
 from cpu_tiers.model.providers import Excess
@@ -132,8 +132,8 @@ def check_weigher(conf: cfg.ConfigOpts) -> Iterator[str]:
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Register the options of nova-scheduler that the checks read."""
-    for module in (filter_scheduler, weigher, compute):
+    """Register the options that the checks read."""
+    for module in (filter_scheduler, weigher, compute, libvirt):
         conf.register_opts(module.OPTIONS, group=module.GROUP)
 
 

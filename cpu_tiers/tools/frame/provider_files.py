@@ -141,7 +141,7 @@ def lost_file(files: ProviderFiles, *, held: int, needs_file: bool) -> Fault | N
     name = files.root.name
     return Fault(
         files.folder,
-        f"no file gives host {name} its shares, and servers hold {held} {CUSTOM_SHARES}:"
+        f"no file gives host {name} its shares, and servers hold {held} {VCPU_SHARES}:"
         " nova-compute does not start at its next restart (its log blames PCI resources)",
         "write the file first: cpu-tiers inventory show --connect qemu:///system --hostname"
         f" {name} -f provider-yaml --file {files.folder.rstrip('/')}/cpu-tiers.yaml",

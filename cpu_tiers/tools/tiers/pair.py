@@ -6,6 +6,7 @@ Nova.
 """
 
 import re
+import shlex
 from typing import NamedTuple
 
 from cpu_tiers.errors import Fault, FaultList, InvalidInput
@@ -14,6 +15,7 @@ from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES, parse_shares
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.tools.tiers.ladder import Step
 
 CLAIM = f"resources:{VCPU_SHARES}"
 
@@ -66,13 +68,17 @@ def pair_of(flavor: Flavor) -> Pair | None:
     return Pair(properties, tuple(key for key in old if key not in properties))
 
 
-def pair_faults(flavor: Flavor, *, query_vcpu_shares: bool) -> tuple[Fault, ...]:
+def pair_faults(
+    flavor: Flavor, *, query_vcpu_shares: bool, step: Step | None = None
+) -> tuple[Fault, ...]:
     """Return the faults of a flavor whose weight and whose claim do not agree.
 
     Extra specs that cannot be read have faults of their own, and none here.
 
     :param query_vcpu_shares: ``[filter_scheduler] query_placement_for_vcpu_shares``:
         nova-scheduler claims as many shares as ``quota:cpu_shares`` says.
+    :param step: the step of the cloud, which decides about remedies; ``None`` if only files are
+        read.
     """
     try:
         shares, claim = parse_shares(flavor), parse_groups(flavor).amount(VCPU_SHARES)
@@ -91,15 +97,28 @@ def pair_faults(flavor: Flavor, *, query_vcpu_shares: bool) -> tuple[Fault, ...]
         faults.add(
             f"flavor {flavor.name}, extra specs {MULTIPLIER} and {CLAIM}",
             f"both are set ({specs[MULTIPLIER]!r} and {claim})",
-            f"the multiplier is the claim, too: remove {CLAIM}; or, for Nova's own driver, replace"
-            f" the multiplier by {SHARES}",
+            _remedy_of_both(step),
+        )
+    elif MULTIPLIER in specs and shares and step is not None and not step.requests_shares:
+        faults.add(
+            flavor.spec(MULTIPLIER),
+            "no effect on this cloud: nova-scheduler requests no shares for a multiplier, and"
+            " Nova's own driver gives the guest no weight",
+            f"run cpu-tiers flavor pair --flavor {shlex.quote(flavor.name)} | sh, and resize the"
+            " servers of the flavor to another flavor with a pair; or give --config-file of your"
+            " nova-scheduler",
         )
     elif SHARES in specs and claim is None and expected and not query_vcpu_shares:
         faults.add(
             flavor.spec(SHARES),
             f"the guest weighs {specs[SHARES]}, and the server claims no shares",
-            f"set {CLAIM} to {expected}, or set [filter_scheduler]"
-            " query_placement_for_vcpu_shares = true",
+            f"set {CLAIM} to {expected}"
+            # Without the weigher, no nova-scheduler reads the option.
+            + (
+                ", or set [filter_scheduler] query_placement_for_vcpu_shares = true"
+                if step is None or step > Step.NOVAS_DRIVER
+                else ""
+            ),
         )
     elif SHARES in specs and claim not in (None, expected):
         faults.add(
@@ -108,3 +127,12 @@ def pair_faults(flavor: Flavor, *, query_vcpu_shares: bool) -> tuple[Fault, ...]
             f"set {CLAIM} to {expected}" if expected else "remove the claim of dedicated vCPUs",
         )
     return tuple(faults.faults)
+
+
+def _remedy_of_both(step: Step | None) -> str:
+    """Return the remedy for a flavor with a multiplier and with a claim."""
+    remove = f"the multiplier is the claim, too: remove {CLAIM}"
+    replace = f"replace the multiplier by {SHARES}"
+    if step is None:
+        return f"{remove}; or, for Nova's own driver, {replace}"
+    return remove if step.requests_shares else f"Nova's own driver knows no multiplier: {replace}"

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.model.names import MULTIPLIER_TRAIT
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import sync
 
@@ -181,3 +183,24 @@ def test_flavors_that_no_host_could_take(
         ("flavor gold, HW_CPU_X86_AVX2", "no host has this trait"),
     ]
     assert json.loads(run(*check, flavor({}, ram=8192), "--hosts", "-f", "json").stdout) == []
+
+
+def test_a_multiplier_in_a_cloud_where_it_does_nothing(
+    run: Command, flavor: Command, client: PlacementClient, placement_conf: Path
+) -> None:
+    """Step 1: a file reports the shares of the host, and no host has the driver of cpu-tiers."""
+    totals = {"VCPU": 16, "MEMORY_MB": 8192, "DISK_GB": 100, "CUSTOM_VCPU_SHARES": 1600}
+    inventories = {name: Inventory(total=n, max_unit=n) for name, n in totals.items()}
+    tree = (ResourceProvider(name="cn1", inventories=inventories),)
+    sync(client, ProviderTree(providers=tree, managed_classes=frozenset(totals)))
+    check = ("--config-file", placement_conf, "flavor", "check", "--hosts", "-f", "json")
+    (row,) = json.loads(run(*check, flavor(GOLD), status=3).stdout)
+    assert row["given"].startswith("no effect on this cloud: nova-scheduler requests no shares")
+    assert row["allowed"].startswith("run cpu-tiers flavor pair --flavor gold | sh")
+    pair = {"quota:cpu_shares": "100", "resources:CUSTOM_VCPU_SHARES": "100"}  # the remedy
+    assert json.loads(run(*check, flavor(pair)).stdout) == []
+    (cn1,) = client.providers()
+    client.ensure_names(traits=[MULTIPLIER_TRAIT])
+    traits = client.traits(cn1.uuid)
+    client.set_traits(cn1.uuid, replace(traits, names=traits.names | {MULTIPLIER_TRAIT}))
+    assert json.loads(run(*check, flavor(GOLD)).stdout) == []

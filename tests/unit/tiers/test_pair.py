@@ -6,6 +6,7 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.tools.tiers.ladder import Step
 from cpu_tiers.tools.tiers.pair import pair_faults, pair_of
 
 MULTIPLIER = "quota:cpu_shares_multiplier"
@@ -157,3 +158,54 @@ def test_faults(specs: Mapping[str, str], requested: tuple[bool, bool], given: s
     for on, is_fault in zip((False, True), requested, strict=True):
         faults = pair_faults(flavor(specs), query_vcpu_shares=on)
         assert [fault.given for fault in faults] == [given] * is_fault
+
+
+@pytest.mark.parametrize(
+    ("specs", "step", "allowed"),
+    [
+        pytest.param({MULTIPLIER: "50"}, Step.DRIVER, None, id="a multiplier, step 3"),
+        pytest.param(
+            {MULTIPLIER: "50"},
+            Step.NOVAS_DRIVER,
+            "run cpu-tiers flavor pair --flavor f | sh, and resize",
+            id="a multiplier, step 1",
+        ),
+        pytest.param(
+            {MULTIPLIER: "50"},
+            Step.WEIGHER,
+            "run cpu-tiers flavor pair --flavor f | sh, and resize",
+            id="a multiplier, step 2",
+        ),
+        pytest.param(
+            {MULTIPLIER: "50", CLAIM: "200"},
+            Step.NOVAS_DRIVER,
+            f"Nova's own driver knows no multiplier: replace the multiplier by {WEIGHT}",
+            id="a multiplier and a claim, step 1",
+        ),
+        pytest.param(
+            {MULTIPLIER: "50", CLAIM: "200"},
+            Step.DRIVER,
+            f"the multiplier is the claim, too: remove {CLAIM}",
+            id="a multiplier and a claim, step 3",
+        ),
+        pytest.param(
+            {WEIGHT: "200"},
+            Step.NOVAS_DRIVER,
+            f"set {CLAIM} to 200",
+            id="a weight without a claim, step 1: no option of ours",
+        ),
+        pytest.param(
+            {WEIGHT: "200"},
+            Step.WEIGHER,
+            f"set {CLAIM} to 200, or set [filter_scheduler] query_placement_for_vcpu_shares",
+            id="a weight without a claim, step 2",
+        ),
+    ],
+)
+def test_a_remedy_works_on_the_step(
+    specs: Mapping[str, str], step: Step, allowed: str | None
+) -> None:
+    faults = pair_faults(
+        flavor(specs)._replace(name="f"), query_vcpu_shares=step.requests_shares, step=step
+    )
+    assert [fault.allowed[: len(allowed or "")] for fault in faults] == [allowed] * bool(allowed)
