@@ -58,8 +58,10 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
             cfg.FloatOpt("disk_weight_multiplier", default=1.0),
             cfg.FloatOpt("num_instances_weight_multiplier", default=0.0),
             weight_classes.OPTION,
+            cfg.BoolOpt("pci_in_placement", default=False),
         ],
     ),
+    ("pci", [cfg.MultiStrOpt("alias", default=[])]),
     (
         "scheduler",
         [

@@ -176,6 +176,7 @@ class _Port(NamedTuple):
     id: str
     resource_request: object = None
     binding_profile: Mapping[str, object] = MappingProxyType({})
+    vnic_type: str = "normal"
 
 
 class Port(_Port):
@@ -187,6 +188,7 @@ class Port(_Port):
         no resources, or if this Neutron has no such field.
     :param binding_profile: ``binding:profile``; its key ``allocation`` names the
         providers that serve the port.
+    :param vnic_type: ``binding:vnic_type``, such as ``remote-managed``.
     """
 
     @cached_property

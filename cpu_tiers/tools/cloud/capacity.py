@@ -27,6 +27,7 @@ from cpu_tiers.tools.frame.server_request import (
     queries_of,
     request_of,
     server_of,
+    tell_left_out,
     tell_unknown_additions,
     tell_unknown_states,
 )
@@ -76,6 +77,8 @@ class Capacity(NovaConfCommand, ListCommand):
             rooms = read_room(client, queries, partial(progress.tell_number, "providers"), states)
         tell_unknown_additions(conf)
         tell_unknown_states(states)
+        for flavor, of_flavor in zip(flavors, queries, strict=True):
+            tell_left_out(flavor, of_flavor)
         for flavor, room in zip(flavors, rooms, strict=True):
             if not room.is_exact:
                 LOG.warning(

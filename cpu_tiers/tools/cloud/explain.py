@@ -108,12 +108,15 @@ class Explain(NovaConfCommand, ShowCommand):
         notes = notes_on_weighers(conf.filter_scheduler, wants_ours=wants_ours) if rows else []
         services = [f"hosts that are down: {states.unknown}"] if states.unknown else []
         unknown = [
-            *UNKNOWN, *unknown_additions(conf), *services, *notes, *(LEFT_OUT if rows else ()),
+            *queries.left_out, *UNKNOWN, *unknown_additions(conf), *services, *notes,
+            *(LEFT_OUT if rows else ()),
         ]  # fmt: skip
         return (
             ("hosts", "candidates", "without", "nearest", "ranking", "other_winners", "unknown"),
             (
-                FormattedValue(len(explanation.names), lambda _: _summary(explanation, states)),
+                FormattedValue(
+                    len(explanation.names), lambda _: _summary(explanation, states, queries.note)
+                ),
                 FormattedValue(len(explanation.candidates), lambda _: ""),
                 FormattedValue(
                     [{"constraint": c, "hosts": n} for c, n in explanation.without.items()],
@@ -138,7 +141,7 @@ class Explain(NovaConfCommand, ShowCommand):
         return ("decisions",), (FormattedValue(decisions, lambda _: text),)
 
 
-def _summary(explanation: Explanation, states: ServiceStates) -> str:
+def _summary(explanation: Explanation, states: ServiceStates, not_looked_at: str) -> str:
     if not explanation.names:
         return wrapped(f"Placement has no compute hosts{_not_counted(explanation)}.")
     reasons = explanation.reasons.values()
@@ -151,7 +154,7 @@ def _summary(explanation: Explanation, states: ServiceStates) -> str:
         parts.append(f"{changed} got room meanwhile")
     counts = f"{len(explanation.candidates)} of {len(explanation.names)} hosts"
     counts = f"{counts}: {', '.join(parts)}" if parts else f"{counts} can take it"
-    note = states.note if explanation.candidates else ""
+    note = states.note + not_looked_at if explanation.candidates else ""
     return wrapped(f"{counts}{note}{_not_counted(explanation)}")
 
 

@@ -13,7 +13,9 @@ from cpu_tiers.tools.frame.server_request import (
     add_source_arguments,
     as_in_spec,
     read_source,
+    scheduler_options,
 )
+from cpu_tiers.tools.simulation.server_queries import with_devices
 from cpu_tiers.translators import fallback, translate
 from cpu_tiers.translators.numa import cheaper
 
@@ -46,8 +48,11 @@ class RequestShow(NovaConfCommand, ShowCommand):
         server = as_in_spec(parsed_args, conf, read_source(parsed_args, conf, cloud))
         translators = extensions.load(extensions.TRANSLATORS)
         form = _FORMS[parsed_args.form]
-        query = form(translate(server, translators))
+        options = scheduler_options(conf)
+        query = form(with_devices(translate(server, translators), server, options))
         fallback_query = fallback(server, translators)
+        if fallback_query:
+            fallback_query = with_devices(fallback_query, server, options)
         keys = ("query", "fallback_query", "groups", "root_required")
         return (*keys, "same_subtree", "group_policy"), (
             query.to_query_string(),

@@ -29,6 +29,7 @@ from cpu_tiers.tools.frame.server_request import (
     add_numa_argument,
     queries_of,
     request_of,
+    tell_left_out,
     tell_notes_on_weighers,
     tell_unknown_additions,
 )
@@ -152,6 +153,7 @@ def _demands(
         server = request_of(conf, flavor, parsed_args.numa)
         with faults:
             queries = queries_of(conf, server)
+            tell_left_out(flavor, queries)
             has_nodes = len(queries.first) > 1
             plain = queries_of(conf, server._replace(query_numa=False)) if has_nodes else None
             demands[flavor.name] = Demand(

@@ -29,6 +29,7 @@ from cpu_tiers.tools.frame.server_request import (
     as_in_spec,
     queries_of,
     read_source,
+    tell_left_out,
     tell_notes_on_weighers,
     tell_unknown_additions,
     tell_unknown_states,
@@ -148,6 +149,7 @@ class Weigh(NovaConfCommand, ListCommand):
             candidates = survey.of_server(queries)
             names = survey.host_names(candidates.answer.hosts())
             tell_unknown_states(states)
+            tell_left_out(server.flavor, queries)
             return server, candidates._replace(names=names), states
 
 

@@ -163,7 +163,8 @@ def _image(image: Mapping[str, Any], where: str) -> Image:
 
 
 def _port(port: Mapping[str, Any], where: str) -> Port:
-    return port_of({**port, "binding_profile": port.get("binding:profile")}, where)
+    names = {"binding_profile": "binding:profile", "binding_vnic_type": "binding:vnic_type"}
+    return port_of({**port, **{key: port.get(name) for key, name in names.items()}}, where)
 
 
 def read_snapshot(path: str) -> Snapshot:

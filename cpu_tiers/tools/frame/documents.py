@@ -114,7 +114,12 @@ def port_of(document: Mapping[str, Any], path: str) -> Port:
     if not isinstance(profile or {}, Mapping):
         faults.add(f"port {port_id}, binding_profile", f"got {profile!r}", "give an object")
     faults.raise_if_any()
-    return Port(id=port_id, resource_request=request, binding_profile=cast(Any, profile) or {})
+    return Port(
+        id=port_id,
+        resource_request=request,
+        binding_profile=cast(Any, profile) or {},
+        vnic_type=str(document.get("binding_vnic_type") or "normal"),
+    )
 
 
 def _json_in(where: str, value: object) -> object:

@@ -25,6 +25,7 @@ from cpu_tiers.tools.frame.cloud_source import (
 from cpu_tiers.tools.frame.documents import read_flavor
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.simulation.pci_alias import read_pci_aliases
 from cpu_tiers.tools.simulation.server_queries import (
     SchedulerOptions,
     ServerQueries,
@@ -169,6 +170,32 @@ def read_source(parsed_args: Namespace, conf: cfg.ConfigOpts, cloud: CloudSource
     return server._replace(flavor=read_flavor(parsed_args.flavor_file))
 
 
+def scheduler_options(conf: cfg.ConfigOpts) -> SchedulerOptions:
+    """Return the options of nova.conf that decide about queries.
+
+    :raises InvalidInput: a PCI alias is malformed.
+    """
+    in_placement = conf.filter_scheduler.pci_in_placement
+    return SchedulerOptions(
+        image_metadata_prefilter=conf.scheduler.image_metadata_prefilter,
+        disable_fallback_pcpu_query=conf.workarounds.disable_fallback_pcpu_query,
+        require_host_traits=conf.filter_scheduler.require_host_traits,
+        extend_cpu_policies=conf.compute.extend_cpu_policies,
+        pci_aliases=read_pci_aliases(conf.pci.alias if in_placement else ()),
+    )
+
+
+def tell_left_out(flavor: Flavor, queries: ServerQueries) -> None:
+    """Say in a line of its own what a flavor asks for and an answer does not look at."""
+    if queries.left_out:
+        LOG.warning(
+            "flavor %s: hosts may be excluded by what the command does not look at: %s. Aliases of"
+            " PCI devices are read from a nova.conf with [filter_scheduler] pci_in_placement",
+            flavor.name,
+            ", ".join(queries.left_out),
+        )
+
+
 def queries_of(
     conf: cfg.ConfigOpts,
     server: ServerRequest,
@@ -181,12 +208,7 @@ def queries_of(
     :param member_of: sets of aggregates; the host must be in an aggregate of each set.
     :raises InvalidInput: with every fault of flavor, image and ports.
     """
-    options = SchedulerOptions(
-        image_metadata_prefilter=conf.scheduler.image_metadata_prefilter,
-        disable_fallback_pcpu_query=conf.workarounds.disable_fallback_pcpu_query,
-        require_host_traits=conf.filter_scheduler.require_host_traits,
-        extend_cpu_policies=conf.compute.extend_cpu_policies,
-    )
+    options = scheduler_options(conf)
     translators = extensions.load(extensions.TRANSLATORS)
     return server_queries(server, translators, options, frozenset(member_of))
 

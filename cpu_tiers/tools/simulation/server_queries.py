@@ -8,7 +8,9 @@ request that flavor, image, ports and nova.conf do not tell. Pure.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from cpu_tiers.extra_specs.cpu_masks import YES
@@ -16,19 +18,22 @@ from cpu_tiers.extra_specs.host_traits import traits_for_cpus, traits_for_weight
 from cpu_tiers.model.flavor import Flavor, Image, properties
 from cpu_tiers.model.names import PCPU, VCPU, is_trait
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
+from cpu_tiers.tools.simulation.pci_alias import ALIAS, PciAlias, device_groups, requested_devices
 from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator, fallback, translate
 
 DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
 """The trait of hosts whose nova-compute is disabled; each request of Nova forbids the trait."""
 
 UNKNOWN = (
-    "requests of device profiles, PCI aliases, persistent memory and memory encryption",
+    "requests of device profiles, and PCI aliases without [filter_scheduler] pci_in_placement",
     "availability zones and aggregates of projects, unless --aggregate names them",
-    "routed networks and ports that are managed remotely",
+    "routed networks",
     "scheduler hints, a requested host, and Nova's filters",
     "the trait OWNER_NOVA, which Nova 34 requires once all hosts are upgraded",
 )
 """The parts of Nova's request that are left out of :func:`novas_traits`."""
+
+_PROFILE = "accel:device_profile"
 
 _PREFILTER_PREFIXES: Mapping[str, str] = {
     "hw_cdrom_bus": "COMPUTE_STORAGE_BUS",
@@ -60,12 +65,14 @@ class SchedulerOptions(NamedTuple):
     :param disable_fallback_pcpu_query: of ``[workarounds]``.
     :param require_host_traits: of ``[filter_scheduler]``.
     :param extend_cpu_policies: of ``[compute]``.
+    :param pci_aliases: of ``[pci] alias`` by name, with ``[filter_scheduler] pci_in_placement``.
     """
 
     image_metadata_prefilter: bool = False
     disable_fallback_pcpu_query: bool = False
     require_host_traits: bool = False
     extend_cpu_policies: bool = False
+    pci_aliases: Mapping[str, PciAlias] = MappingProxyType({})
 
 
 DEFAULTS = SchedulerOptions()
@@ -77,10 +84,18 @@ class ServerQueries(NamedTuple):
     :param first: a host with a candidate of any of these queries is enough.
     :param otherwise: the queries that nova-scheduler sends if ``first`` have no candidate: a
         server with dedicated CPUs may go to a host that reports no PCPU.
+    :param left_out: the extra specs by which the server asks for something that the queries do
+        not have: no answer knows whether a host has it.
     """
 
     first: tuple[CandidateQuery, ...]
     otherwise: tuple[CandidateQuery, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """Return what was not looked at, to follow a number of hosts."""
+        return f"; not looked at: {', '.join(self.left_out)}" if self.left_out else ""
 
 
 def server_queries(
@@ -99,7 +114,7 @@ def server_queries(
     queries = translate(server, translators), fallback(server, translators)
     filtered = tuple(
         _in_aggregates(
-            query._replace(
+            with_devices(query, server, options)._replace(
                 root_required=query.root_required | required,
                 root_forbidden=query.root_forbidden | {DISABLED_TRAIT},
             ),
@@ -108,15 +123,67 @@ def server_queries(
         for query in queries
         if query is not None
     )
+    left_out = _left_out(server.flavor, options)
     is_pinned = server.guest.policy == "dedicated" and server.own_groups.amount(PCPU) is None
     if server.nodes or not is_pinned or options.disable_fallback_pcpu_query:
-        return ServerQueries(filtered)
-    return ServerQueries(filtered, tuple(_as_vcpu(query, server) for query in filtered))
+        return ServerQueries(filtered, left_out=left_out)
+    otherwise = tuple(_as_vcpu(query, server) for query in filtered)
+    return ServerQueries(filtered, otherwise, left_out)
+
+
+def with_devices(
+    query: CandidateQuery, server: ServerRequest, options: SchedulerOptions
+) -> CandidateQuery:
+    """Return the query with the PCI devices, memory encryption and persistent memory of a server.
+
+    :raises InvalidInput: the extra spec of PCI devices is malformed.
+    """
+    devices = device_groups(server.flavor, options.pci_aliases)
+    first, groups = _of_memory(server), [*query.groups]
+    if first.resources:
+        if groups and not groups[0].suffix:
+            unsuffixed = groups.pop(0)
+            first = unsuffixed._replace(
+                resources={**unsuffixed.resources, **first.resources},
+                required=unsuffixed.required | first.required,
+            )
+        groups.insert(0, first)
+    groups += devices
+    policy = query.group_policy
+    if policy is None and sum(bool(group.suffix) for group in groups) > 1:
+        policy = "none"  # as Nova, whose Placement demands a policy
+    return query._replace(groups=tuple(groups), group_policy=policy)
+
+
+def _of_memory(server: ServerRequest) -> RequestGroup:
+    """Return the request of encrypted and of persistent memory."""
+    flavor, image = server.flavor, properties(server.image)
+    resources = Counter(
+        f"CUSTOM_PMEM_NAMESPACE_{label.strip().upper()}"
+        for label in flavor.extra_specs.get("hw:pmem", "").split(",")
+        if label.strip()
+    )
+    if not _is_true(_value("mem_encryption", flavor, image)):
+        return RequestGroup(resources=resources)
+    model = _value("mem_encryption_model", flavor, image) or "amd-sev"
+    trait = f"HW_CPU_X86_{model.upper().replace('-', '_')}"
+    required = frozenset({trait} if is_trait(trait) else ())
+    return RequestGroup(resources={**resources, "MEM_ENCRYPTION_CONTEXT": 1}, required=required)
+
+
+def _left_out(flavor: Flavor, options: SchedulerOptions) -> tuple[str, ...]:
+    unknown = requested_devices(flavor).keys() - options.pci_aliases.keys()
+    keys = [f"{ALIAS} {', '.join(sorted(unknown))}"] if unknown else []
+    if profile := flavor.extra_specs.get(_PROFILE):
+        keys.append(f"{_PROFILE} {profile}")
+    return tuple(keys)
 
 
 def _required(server: ServerRequest, options: SchedulerOptions) -> frozenset[str]:
     flavor, image, prefilter = server.flavor, server.image, options.image_metadata_prefilter
     required = novas_traits(flavor, image, image_metadata_prefilter=prefilter)
+    if any(port.vnic_type == "remote-managed" for port in server.ports):
+        required |= {"COMPUTE_REMOTE_MANAGED_PORTS"}
     if options.require_host_traits and server.query_vcpu_shares:
         required |= traits_for_weight(flavor)
     if options.require_host_traits and options.extend_cpu_policies:
@@ -158,7 +225,7 @@ def novas_traits(
     is_stateless = _is_true(of_image.get("hw_firmware_stateless", ""))
     if of_image.get("hw_firmware_type") == "uefi" and is_stateless:
         required.add("COMPUTE_SECURITY_STATELESS_FIRMWARE")
-    if flavor.extra_specs.get("accel:device_profile"):
+    if flavor.extra_specs.get(_PROFILE):
         required.add("COMPUTE_ACCELERATORS")
     if image_metadata_prefilter:
         names = [

@@ -81,6 +81,8 @@ def of_nova(specs: Properties, image: Properties) -> Request:
         ({"accel:device_profile": "gpu"}, {}),
         ({"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "require"}, {}),
         ({"hw:pci_numa_affinity_policy": "socket"}, {}),
+        ({"hw:pmem": "6GB,6GB"}, {}),
+        ({"hw:mem_encryption": "true"}, {"hw_firmware_type": "uefi", "hw_machine_type": "q35"}),
         ({"trait:HW_CPU_X86_AVX2": "required"}, {"trait:COMPUTE_NODE": "required"}),
         ({}, {"hw_disk_bus": "scsi", "hw_vif_model": "e1000", "hw_video_model": "vga"}),
         ({}, {"hw_architecture": "x86_64", "hw_viommu_model": "auto"}),
