@@ -11,6 +11,7 @@ import pytest
 from nova import exception
 from nova.compute import provider_config
 from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.tests.functional.api.client import OpenStackApiException
 
 from cpu_tiers.errors import Fault
 from cpu_tiers.inventory import AllocationRatio, Host, InventoryOptions, build_tree
@@ -254,3 +255,24 @@ class TestOwnMeans(Computes):
             host = self.host_of({"id": server})
             assert self.allocated(server) == {host: shares}  # 50 x 2; at least 2
             assert self.domain_shares(server, host) == str(shares)
+
+    def test_the_remedy_for_a_guest_without_a_tier(self) -> None:
+        """What the audit and ``flavor check`` advise on this step: a resize to a pair.
+
+        Nova refuses a resize to the flavor of the server, so no remedy is to correct the flavor
+        and to resize to it.
+        """
+        self.start_own_host("one")
+        plain = self.flavor("plain", {MULTIPLIER: "50"}, vcpus=2)
+        server = self.boot_on("one", plain)
+        assert (self.allocated(server), self.domain_shares(server, "one")) == ({"one": None}, None)
+        with pytest.raises(OpenStackApiException, match="instances must change flavor"):
+            self.api.post_server_action(server, {"resize": {"flavorRef": plain}})
+        self.flags(allow_resize_to_same_host=True)
+        paired = self.pair("gold", "50", vcpus=2)
+        self.api.post_server_action(server, {"resize": {"flavorRef": paired}})
+        self._wait_for_state_change({"id": server}, "VERIFY_RESIZE")
+        self.api.post_server_action(server, {"confirmResize": None})
+        self._wait_for_state_change({"id": server}, "ACTIVE")
+        assert self.allocated(server) == {"one": 100}  # 50 x 2
+        assert self.domain_shares(server, "one") == "100"
