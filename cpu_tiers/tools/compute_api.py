@@ -79,6 +79,12 @@ PORT = ObjectKind(*_NEUTRON, "a port", "/v2.0/ports", "/v2.0/ports")
 _SERVER_NAME = ObjectKind(*_NOVA, "a server", "/servers", "/servers")
 _FLAVOR = ObjectKind(*_NOVA, "a flavor", "/flavors", "/flavors/detail", "2.61")
 _AGGREGATE = ObjectKind(*_NOVA, "an aggregate", "/os-aggregates", "/os-aggregates", "2.41")
+# 2.64 is the first microversion whose groups have a policy with rules.
+_GROUP = ObjectKind(*_NOVA, "a server group", "/os-server-groups", "/os-server-groups", "2.64")
+# 2.53 is the first microversion whose hypervisors have the uuids that they have in Placement.
+_HYPERVISOR = ObjectKind(
+    *_NOVA, "a hypervisor", "/os-hypervisors", "/os-hypervisors/detail", "2.53"
+)
 _AGENT = ObjectKind(*_NEUTRON, "an agent", "/v2.0/agents", "/v2.0/agents")
 
 PAGE = 1000  # the default of [api] max_limit, so that Nova does not shorten the pages
@@ -247,6 +253,37 @@ def read_server_names(services: Services) -> dict[str, str]:
     return {
         server["id"]: server["name"] for server in servers if isinstance(server.get("name"), str)
     }
+
+
+def read_all_servers(services: Services) -> Iterator[Document]:
+    """Yield all servers of the cloud with their flavor, status, task and lock."""
+    return _read_list(services, SERVER, {"all_tenants": "1", "limit": PAGE})
+
+
+def read_service_hosts(services: Services) -> dict[str, str]:
+    """Return the host of each nova-compute in Nova's API, by the uuid of its compute node."""
+    hosts = {}
+    for node in _read_list(services, _HYPERVISOR, {"limit": PAGE}):
+        service = node.get("service")
+        if isinstance(service, Mapping) and isinstance(service.get("host"), str):
+            hosts[node["id"]] = service["host"]
+    return hosts
+
+
+def read_server_groups(services: Services) -> Iterator[Document]:
+    """Yield all server groups of the cloud, with ``policy``, ``rules`` and ``members``."""
+    read: dict[str, None] = {}
+    while True:
+        query = urlencode({"all_projects": "true", "limit": PAGE, "offset": len(read)})
+        path, before = f"{_GROUP.list_path}?{query}", len(read)
+        groups = part(get(services, _GROUP, path), "server_groups", list, _GROUP, path)
+        for group in groups:
+            uuid = part(group, "id", str, _GROUP, path)
+            if uuid not in read:
+                read[uuid] = None
+                yield group
+        if len(groups) < PAGE or len(read) == before:
+            return
 
 
 def read_flavors(services: Services) -> Iterator[Document]:

@@ -5,7 +5,7 @@ fault and its place. A snapshot that leaves the company is masked first. Pure.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -19,10 +19,13 @@ from cpu_tiers.model.inventory import MAX_RATIO, Inventory
 from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.placement.records import inventory_json, read_inventory
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
+from cpu_tiers.tools.simulation.snapshot_servers import SERVERS, SnapshotServers, read_servers
 
 FORMAT = "cpu-tiers cloud snapshot"
-VERSION = 1
-_KEYS = ("format", "version", "taken", "masked", "providers", "consumers", "flavors")
+VERSION = 2
+_VERSIONS = (1, VERSION)
+"""Version 1 has no servers."""
+_KEYS = ("format", "version", "taken", "masked", "providers", "consumers", "flavors", *SERVERS)
 _MOST_ABOVE = 64
 """Trees of Nova, Neutron and Cyborg have 4 levels; Placement has no bound."""
 
@@ -39,6 +42,8 @@ class Snapshot:
     :param consumers: the allocations of servers, migrations and others, by the consumer's uuid.
     :param is_masked: whether names and ids are replaced
         (:func:`~cpu_tiers.tools.simulation.snapshot.masked`).
+    :param servers: the servers with names, flavors, states and groups; ``None`` if the document
+        does not have them, as in version 1.
     :param taken: when the cloud was read, in UTC; ``None`` if the document does not say so.
     """
 
@@ -47,6 +52,7 @@ class Snapshot:
     flavors: tuple[Flavor, ...] = ()
     is_masked: bool = False
     taken: datetime | None = None
+    servers: SnapshotServers | None = None
 
     def cloud(self, *, is_empty: bool = False) -> SimulatedCloud:
         """Return the cloud of the snapshot.
@@ -93,14 +99,8 @@ class Snapshot:
             "masked": self.is_masked,
             "providers": [_provider_json(provider) for provider in self.providers],
             "consumers": {uuid: dict(held) for uuid, held in self.consumers.items()},
-            "flavors": [
-                {
-                    "name": flavor.name,
-                    **{size: getattr(flavor, size) for size in SIZES},
-                    "extra_specs": dict(flavor.extra_specs),
-                }
-                for flavor in self.flavors
-            ],
+            "flavors": list(map(_flavor_json, self.flavors)),
+            **(self.servers.to_json(_flavor_json) if self.servers else {}),
         }
 
     @classmethod
@@ -124,6 +124,7 @@ class Snapshot:
             flavors=tuple(_flavors(at / "flavors", at.get(document, "flavors", list))),
             is_masked=document.get("masked") is True,
             taken=at.time(document, "taken"),
+            servers=read_servers(at, document, _server_flavors(at, document)),
         )
         faults.raise_if_any()
         return snapshot
@@ -155,7 +156,7 @@ def _check_version(where: str, kind: object, version: object, faults: FaultList)
             f"a snapshot of version {version}, newer than version {VERSION}",
             "read the snapshot with the release of cpu-tiers that wrote it",
         )
-    elif version != VERSION:
+    elif type(version) is not int or version not in _VERSIONS:
         faults.add(
             where,
             f"a snapshot of version {str(version)[:60]}, not {VERSION}",
@@ -280,6 +281,15 @@ def _flavors(at: _Place, bodies: Iterable[object]) -> Iterable[Flavor]:
             yield Flavor(name=name, **sizes, extra_specs=specs)
 
 
+def _server_flavors(at: _Place, document: Mapping[str, Any]) -> Sequence[Flavor]:
+    return tuple(_flavors(at / "server_flavors", at.get(document, "server_flavors", list)))
+
+
+def _flavor_json(flavor: Flavor) -> dict[str, object]:
+    sizes = {size: getattr(flavor, size) for size in SIZES}
+    return {"name": flavor.name, **sizes, "extra_specs": dict(flavor.extra_specs)}
+
+
 def _provider_json(provider: Provider) -> dict[str, object]:
     return {
         "uuid": provider.uuid,
@@ -303,7 +313,8 @@ def masked(snapshot: Snapshot) -> Snapshot:
     providers = snapshot.providers
     ids = _ids(1, (provider.uuid for provider in providers))
     aggregates = _ids(2, (name for p in providers for name in sorted(p.aggregates)))
-    consumers = _ids(3, snapshot.consumers)
+    servers = snapshot.servers
+    consumers = _ids(3, [*snapshot.consumers, *(servers.servers if servers else ())])
     names = _names(providers)
     return Snapshot(
         providers=tuple(
@@ -326,7 +337,18 @@ def masked(snapshot: Snapshot) -> Snapshot:
         ),
         is_masked=True,
         taken=snapshot.taken,
+        servers=None if servers is None else _masked_servers(servers, consumers),
     )
+
+
+def _masked_servers(servers: SnapshotServers, ids: Mapping[str, str]) -> SnapshotServers:
+    numbers: dict[str, int] = {}
+    flavors = []
+    for server in servers.servers.values():
+        flavor = server.flavor or Flavor(name="unknown", vcpus=1, memory_mb=1)
+        number = numbers.setdefault(repr(flavor), len(numbers) + 1)
+        flavors.append(masked_flavor(flavor, f"server-flavor-{number}"))
+    return servers.masked(ids, _ids(4, servers.groups), flavors)
 
 
 def _ids(kind: int, originals: Iterable[str]) -> dict[str, str]:

@@ -1,0 +1,135 @@
+"""The answer of a plan in words, as data and as lines of the openstack client. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cpu_tiers.errors import printable
+from cpu_tiers.tools.plan.hosts import Server
+from cpu_tiers.tools.plan.planner import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a plan command says.
+
+    :param hosts: the names of the hosts by the uuid of the root provider.
+    :param services: the host of each nova-compute in Nova's API by the uuid of the root provider;
+        a host without an entry has the same name there.
+    :param stay: the servers that stay although they should leave, with the reason of each.
+    """
+
+    verdict: str
+    plan: Plan
+    hosts: Mapping[str, str]
+    services: Mapping[str, str]
+    stay: Sequence[tuple[Server, str]] = ()
+    is_no: bool = False
+
+    @property
+    def proven(self) -> bool | int | None:
+        """Return true for a plan that is proven to be the best, and else the bound, if any."""
+        return True if self.plan.is_proven else self.plan.bound
+
+    def moves(self) -> list[dict[str, Any]]:
+        """Return the moves as data, in their order."""
+        return [
+            {
+                "server": step.move.server.uuid,
+                "name": step.move.server.name,
+                "from": self.hosts.get(step.source, step.source),
+                "to": self.hosts.get(step.move.host, step.move.host),
+                "after": list(step.after),
+                "live": not step.move.server.is_off,
+                "host": self.services.get(step.move.host, self.hosts.get(step.move.host, "")),
+            }
+            for step in self.plan.steps
+        ]
+
+    def stays(self) -> list[dict[str, str]]:
+        """Return the servers that stay as data."""
+        return [
+            {"server": server.uuid, "name": server.name, "why": why} for server, why in self.stay
+        ]
+
+
+def proof_text(answer: Answer, *, is_most: bool) -> str:
+    """Return what is proven of a plan."""
+    if not answer.plan.steps and not is_most:
+        return ""
+    if answer.proven is True:
+        return "Proven: no plan " + ("makes more room." if is_most else "has fewer moves.")
+    if answer.proven is None:
+        return "Not proven: the plan is the best that the search found."
+    if is_most:
+        return f"Not proven: no plan makes room for more than {answer.proven} in all."
+    return f"Not proven: every plan has at least {count(int(answer.proven), 'move')}."
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def moves_text(moves: Sequence[Mapping[str, Any]], width: int) -> str:
+    """Return a table of moves; a field in each line if the table would be wider than ``width``."""
+    if not moves:
+        return ""
+    head = ("", "server", "from", "to", "after")
+    rows = [
+        head,
+        *(
+            (
+                str(number),
+                printable(str(move["name"])),
+                printable(str(move["from"])),
+                printable(str(move["to"])),
+                ", ".join(map(str, move["after"])) or "-",
+            )
+            for number, move in enumerate(moves, start=1)
+        ),
+    ]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(head))]
+    if sum(widths) + 2 * (len(head) - 1) <= width:
+        return "\n".join(
+            "  ".join(text.ljust(size) for text, size in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        )
+    return "\n".join(
+        f"{row[0]}. {row[1]}\n   from {row[2]}\n   to {row[3]}"
+        + ("" if row[4] == "-" else f"\n   after {row[4]}")
+        for row in rows[1:]
+    )
+
+
+def stays_text(stays: Sequence[Mapping[str, str]], most: int) -> str:
+    """Return a line for each server that stays, at most so many."""
+    lines = [f"  {printable(row['name'])}: {printable(row['why'])}" for row in stays[:most]]
+    if len(stays) > most:
+        lines.append(f"  … and {len(stays) - most} more; --all shows all")
+    return "\n".join(["What stays:", *lines]) if lines else ""
+
+
+def script(verdict: str, moves: Sequence[Mapping[str, Any]]) -> str:
+    """Return a shell script with a line of the openstack client for each move.
+
+    The script stops at the first failure. Names that tenants choose are not in the script.
+    """
+    lines = ["#!/bin/sh", *(f"# {line}" for line in printable(verdict).splitlines()), "set -e"]
+    for move in moves:
+        host, server = shlex.quote(str(move["host"])), shlex.quote(str(move["server"]))
+        if move["live"]:
+            lines.append(
+                f"openstack --os-compute-api-version 2.30 server migrate --live-migration"
+                f" --host {host} --wait {server}"
+            )
+        else:
+            lines.append(
+                f"openstack --os-compute-api-version 2.56 server migrate --host {host} --wait"
+                f" {server}"
+            )
+            lines.append(f"openstack server migrate confirm {server}")
+    return "\n".join(lines) + "\n"

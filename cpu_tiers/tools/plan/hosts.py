@@ -1,0 +1,209 @@
+"""The servers of a cloud in memory, the places where each could stand, and the free amounts.
+
+A place is an allocation candidate of a host as if the host had no servers, by the rules of the
+cloud in memory (:mod:`cpu_tiers.tools.simulation`), so a plan knows all that a claim depends on:
+units, traits, NUMA nodes, shared pools, aggregates, shares. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.tools.plan.program import Claims, Row
+from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud, Solvers
+from cpu_tiers.tools.simulation.providers import HostProviders, Stock
+from cpu_tiers.tools.simulation.reasons import hosts_of
+from cpu_tiers.translators.numa import cheaper
+
+MOST_PLACES = 64
+"""So many places of a request on a host are known; more only make the search longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A server of the cloud.
+
+    :param host: the uuid of the root provider of the server's host.
+    :param claims: what the server has in Placement.
+    :param queries: the queries of a migration: a host with a candidate of any query is enough.
+    :param kind: a text that is equal for servers with equal queries: :func:`kind_of`.
+    :param apart: the anti-affinity groups of the server.
+    :param stays: why the server cannot be migrated; empty for a server that can.
+    :param is_off: whether the server is powered off, so that its migration is not live.
+    """
+
+    uuid: str
+    name: str
+    host: str
+    claims: Claims
+    queries: tuple[CandidateQuery, ...] = ()
+    kind: str = ""
+    apart: tuple[str, ...] = ()
+    stays: str = ""
+    is_off: bool = False
+
+    def memberships(self, host: str) -> Claims:
+        """Return what the server takes of its anti-affinity groups on a host."""
+        return tuple((group_row(group, host), 1) for group in self.apart)
+
+
+def claims_of(allocations: Allocations) -> Claims:
+    """Return allocations by row, sorted."""
+    return tuple(
+        sorted(((uuid, name), n) for uuid, of in allocations.items() for name, n in of.items())
+    )
+
+
+def kind_of(queries: Iterable[CandidateQuery]) -> str:
+    """Return a text that is equal for equal queries."""
+    return "|".join(query.to_query_string() for query in queries)
+
+
+def group_row(group: str, host: str) -> Row:
+    """Return the row that counts how many servers of a group a host may still take."""
+    return f"group {group}", host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """An anti-affinity group: at most ``most`` members on a host."""
+
+    most: int = 1
+
+
+class Room:
+    """The free amounts of all rows, which moves change."""
+
+    __slots__ = ("_groups", "free")
+
+    def __init__(self, free: dict[Row, int], groups: Mapping[str, Group]) -> None:
+        self.free = free
+        self._groups = groups
+
+    def copy(self) -> Room:
+        """Return a room that changes by itself."""
+        return Room(dict(self.free), self._groups)
+
+    def of(self, row: Row) -> int:
+        """Return the free amount of a row."""
+        if row in self.free:
+            return self.free[row]
+        group = self._groups.get(row[0].removeprefix("group "))
+        return 0 if group is None else group.most
+
+    def fits(self, claims: Claims) -> bool:
+        """Tell whether all rows have room for claims."""
+        return all(self.of(row) >= amount for row, amount in claims)
+
+    def take(self, claims: Claims, sign: int = 1) -> None:
+        """Take claims of the rows; give the claims back with ``sign=-1``."""
+        for row, amount in claims:
+            self.free[row] = self.of(row) - sign * amount
+
+
+@dataclass(slots=True)
+class Hosts:
+    """The hosts of a cloud with their servers.
+
+    :param names: the names of the hosts by the uuid of the root provider.
+    """
+
+    cloud: SimulatedCloud
+    servers: Sequence[Server]
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    closed: frozenset[str] = frozenset()
+    names: Mapping[str, str] = field(init=False)
+    _by_root: Mapping[str, HostProviders] = field(init=False)
+    _known: dict[str, dict[str, tuple[Claims, ...]]] = field(init=False, default_factory=dict)
+    _shapes: dict[object, tuple[tuple[tuple[int, int], ...], ...]] = field(
+        init=False, default_factory=dict
+    )
+    _solvers: dict[str, list[Solvers]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Note the hosts by the uuid of the root provider."""
+        self._by_root = {host.root: host for host in self.cloud.hosts}
+        self.names = hosts_of(self.cloud)
+
+    def room(self) -> Room:
+        """Return the free amounts as they are now."""
+        free = {
+            (uuid, stock.name): stock.free
+            for host in self.cloud.hosts
+            for uuid, stock in zip(host.owners, host.stocks, strict=True)
+        }
+        for server in self.servers:
+            for row, _ in server.claims:
+                free.setdefault(row, 0)
+        room = Room(free, self.groups)
+        for server in self.servers:
+            room.take(server.memberships(server.host))
+        return room
+
+    def rows_of(self, root: str) -> list[Row]:
+        """Return the rows of a host itself, without those of shared providers."""
+        return [(p.uuid, name) for p in self._by_root[root].own for name in p.stocks]
+
+    def by_host(self) -> dict[str, list[Server]]:
+        """Return the servers of each host."""
+        servers: dict[str, list[Server]] = defaultdict(list)
+        for server in self.servers:
+            servers[server.host].append(server)
+        return servers
+
+    def places(self, queries: Sequence[CandidateQuery], root: str) -> tuple[Claims, ...]:
+        """Return the places of a request on a host as if the host had no servers.
+
+        A closed host has no places.
+        """
+        if root in self.closed:
+            return ()
+        of_kind = self._known.setdefault(kind_of(queries), {})
+        if root not in of_kind:
+            of_kind[root] = tuple(self._places(queries, self._by_root[root]))
+        return of_kind[root]
+
+    def all_places(
+        self, queries: Sequence[CandidateQuery]
+    ) -> Iterable[tuple[str, tuple[Claims, ...]]]:
+        """Yield each host that has places of a request, with the places."""
+        for root in self.names:
+            if places := self.places(queries, root):
+                yield root, places
+
+    def _places(self, queries: Sequence[CandidateQuery], host: HostProviders) -> Iterable[Claims]:
+        seen = set[Claims]()
+        for claims in self._solutions(queries, host):
+            place = tuple(
+                sorted(((host.owners[n], host.stocks[n].name), amount) for n, amount in claims)
+            )
+            if place not in seen:
+                seen.add(place)
+                yield place
+
+    def _solutions(
+        self, queries: Sequence[CandidateQuery], host: HostProviders
+    ) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """Return the claims of a request on an empty host, which equal hosts have in common."""
+        kind = kind_of(queries)
+        if kind not in self._solvers:
+            self._solvers[kind] = [
+                Solvers(self.cloud, cheaper(query), each_order=False, nodes_apart=True)
+                for query in queries
+            ]
+        found: list[tuple[tuple[int, int], ...]] = []
+        for number, solvers in enumerate(self._solvers[kind]):
+            solver = solvers.of(host)
+            if solver is None:
+                continue
+            key = kind, number, id(solver), tuple([stock.capacity for stock in host.stocks])
+            if key not in self._shapes:
+                empty = [Stock(s.name, s.inventory, 0) for s in host.stocks]
+                solutions = islice(solver.each(empty), MOST_PLACES)
+                self._shapes[key] = tuple(solution.claims for solution in solutions)
+            found += self._shapes[key]
+        return tuple(found)

@@ -1,0 +1,134 @@
+"""The order of the moves of a plan: each move fits while the source still has its part.
+
+During a migration Placement has the allocations of both hosts, so the claims of the target are
+taken first, and those of the source given back at the end. In a ring of servers, in which each
+waits for the place of the next, a server goes to a place between. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from cpu_tiers.tools.plan.hosts import Room, Server
+from cpu_tiers.tools.plan.program import Claims, Row
+
+
+class Move(NamedTuple):
+    """A server, and the place where it goes."""
+
+    server: Server
+    host: str
+    claims: Claims
+
+    def entering(self) -> Claims:
+        """Return what the move takes of the host and of the groups of the server."""
+        return (*self.claims, *self.server.memberships(self.host))
+
+
+class Step(NamedTuple):
+    """A migration in the order of the plan.
+
+    :param source: the uuid of the host that the server leaves, with what it gives back there.
+    :param after: the numbers of the steps, from 1, that must be done before this step begins.
+    """
+
+    move: Move
+    source: str
+    leaving: Claims
+    after: tuple[int, ...] = ()
+
+
+class Ordered(NamedTuple):
+    """The steps of a plan, and the moves that found no order."""
+
+    steps: tuple[Step, ...]
+    stuck: tuple[Move, ...]
+
+
+Between = Callable[[Server, Room, Sequence[str]], Move | None]
+"""Returns a place for a server in a room on none of some hosts; ``None`` without one."""
+
+
+def ordered(moves: Iterable[Move], start: Room, between: Between) -> Ordered:
+    """Return the moves in an order in which each fits.
+
+    :param between: finds the place between for a server of a ring.
+    """
+    room, steps = start.copy(), list[Step]()
+    waiting = {move.server.uuid: move for move in moves}
+    at = {uuid: _present(move.server) for uuid, move in waiting.items()}
+    has_hopped: set[str] = set()
+
+    def go(move: Move) -> None:
+        source, leaving = at[move.server.uuid]
+        room.take(move.entering())
+        room.take(leaving, -1)
+        steps.append(Step(move, source, leaving))
+        at[move.server.uuid] = move.host, move.entering()
+
+    while waiting:
+        ready = [move for move in waiting.values() if room.fits(move.entering())]
+        if ready:
+            for move in ready:
+                if room.fits(move.entering()):
+                    go(waiting.pop(move.server.uuid))
+            continue
+        hop = _hop(waiting.values(), has_hopped, at, room, between)
+        if hop is None:
+            break
+        has_hopped.add(hop.server.uuid)
+        go(hop)
+    return Ordered(with_after(steps, start), tuple(waiting.values()))
+
+
+def _present(server: Server) -> tuple[str, Claims]:
+    return server.host, (*server.claims, *server.memberships(server.host))
+
+
+def _hop(
+    waiting: Iterable[Move],
+    has_hopped: set[str],
+    at: dict[str, tuple[str, Claims]],
+    room: Room,
+    between: Between,
+) -> Move | None:
+    """Return a move to a place between, of a server for whose place another server waits."""
+    waiting = tuple(waiting)
+    lacking = {row for move in waiting for row, n in move.entering() if room.of(row) < n}
+    for move in waiting:
+        source, leaving = at[move.server.uuid]
+        if move.server.uuid in has_hopped or lacking.isdisjoint(row for row, _ in leaving):
+            continue
+        if hop := between(move.server, room, (source, move.host)):
+            return hop
+    return None
+
+
+def with_after(steps: Sequence[Step], start: Room) -> tuple[Step, ...]:
+    """Return the steps, each with the steps that must be done before.
+
+    A step waits for as many of the earlier releases of its rows as it needs beside all earlier
+    claims of the rows. So the steps that do not wait for each other may run at the same time.
+    """
+    claimed: dict[Row, int] = defaultdict(int)
+    released: dict[Row, list[tuple[int, int]]] = defaultdict(list)
+    latest: dict[str, int] = {}
+    numbered = []
+    for number, step in enumerate(steps, start=1):
+        uuid = step.move.server.uuid
+        after = {latest[uuid]} if uuid in latest else set()
+        for row, amount in step.move.entering():
+            claimed[row] += amount
+            lacking = claimed[row] - start.of(row)
+            for earlier, given in released[row]:
+                if lacking <= 0:
+                    break
+                after.add(earlier)
+                lacking -= given
+        for row, amount in step.leaving:
+            released[row].append((number, amount))
+        latest[uuid] = number
+        numbered.append(step._replace(after=tuple(sorted(after))))
+    return tuple(numbered)

@@ -1,0 +1,318 @@
+"""A plan: the moves, their order, and the proof that no plan has less moves.
+
+The program of :mod:`cpu_tiers.tools.plan.program` counts servers by kind; here the counts become
+servers with targets. Anti-affinity groups and the order can only make a plan longer, so the bound
+of the program is a bound of the plan. Pure.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
+from cpu_tiers.tools.plan.order import Move, Step, ordered
+from cpu_tiers.tools.plan.program import Arrival, Claims, Costs, Counts, Departure, Problem, solve
+from cpu_tiers.tools.plan.search import Search
+
+LOG = logging.getLogger(__name__)
+
+MOST_COLUMNS = 250_000
+"""The size of a program above which only the search answers."""
+
+
+class Question(NamedTuple):
+    """What a plan is to reach.
+
+    :param room: the queries of a new server for which the plan makes room.
+    :param wanted: the number of new servers; ``None`` for as many as possible.
+    :param most_moves: the largest number of moves; ``None`` for any number.
+    :param leaving: the servers that are to leave their hosts, by uuid.
+    :param mends: whether no row is to stay over its capacity.
+    """
+
+    room: tuple[CandidateQuery, ...] = ()
+    wanted: int | None = 0
+    most_moves: int | None = None
+    leaving: frozenset[str] = frozenset()
+    mends: bool = False
+
+
+class Plan(NamedTuple):
+    """The answer to a question.
+
+    :param undone: the servers that should leave and have no place.
+    :param before, after: how many new servers have room before and after the moves.
+    :param bound: what is proven: no plan has fewer moves, or, where the number of new servers is
+        as large as possible, none has room for more of them.
+    :param is_proven: whether the plan reaches the bound.
+    """
+
+    steps: tuple[Step, ...]
+    undone: tuple[Server, ...] = ()
+    before: int = 0
+    after: int = 0
+    bound: int | None = None
+    is_proven: bool = False
+    room: Room | None = None
+
+
+def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan:
+    """Return the best plan that the search and the solver find.
+
+    :param seconds: the time of the solver; 0 for the search alone.
+    """
+    searched = _searched(hosts, question)
+    plans = [_realized(hosts, question, searched.moves)]
+    bound = searched.fewest if question.wanted == 1 and question.room else None
+    is_bound_of_room = question.wanted is None
+    if _is_reached(plans[0], question, bound) or not seconds:
+        return _judged(plans[0], question, bound)
+    program = _Program(hosts, question)
+    if program.size <= MOST_COLUMNS:
+        counts = _solved(program, plans[0], seconds)
+        if counts is not None:
+            plans.append(_realized(hosts, question, program.moves(counts)))
+            proven = program.bound(counts)
+            bound = proven if is_bound_of_room or bound is None else max(bound, proven)
+    return _judged(min(plans, key=lambda plan: _cost(plan, question)), question, bound)
+
+
+def _searched(hosts: Hosts, question: Question) -> Search:
+    search = Search(hosts)
+    leaving = [server for server in hosts.servers if server.uuid in question.leaving]
+    search.leave(server for server in leaving if not server.stays)
+    if question.mends:
+        _mend(search)
+    rooms = 0
+    while question.room and (question.wanted is None or rooms < question.wanted):
+        most = question.most_moves
+        if not search.make_room(question.room, None if most is None else most - len(search.moves)):
+            break
+        rooms += 1
+    return search
+
+
+def _mend(search: Search) -> None:
+    """Move servers of rows over their capacity until the excess is gone or nothing can move."""
+    for servers in search.hosts.by_host().values():
+        for server in sorted(servers, key=lambda server: server.claims, reverse=True):
+            over = [row for row, _ in server.claims if search.room.of(row) < 0]
+            if over and not server.stays and (move := search.move(server)):
+                search.commit(move)
+
+
+def _solved(program: _Program, plan: Plan, seconds: float) -> Counts | None:
+    try:
+        return solve(program.problem, seconds, program.counts(plan))
+    except ImportError:
+        return None
+
+
+def _is_reached(plan: Plan, question: Question, bound: int | None) -> bool:
+    if question.wanted is None or plan.undone or plan.after < question.wanted:
+        return False
+    return not plan.steps or (bound is not None and len(plan.steps) <= bound)
+
+
+def _judged(plan: Plan, question: Question, bound: int | None) -> Plan:
+    if question.wanted is None:
+        is_proven = bound is not None and plan.after >= bound
+    else:
+        is_done = not plan.undone and plan.after >= question.wanted
+        is_proven = is_done and (
+            not plan.steps or (bound is not None and len(plan.steps) <= bound)
+        )
+    return plan._replace(bound=bound, is_proven=is_proven)
+
+
+def _cost(plan: Plan, question: Question) -> tuple[int, int]:
+    most = plan.after if question.wanted is None else min(plan.after, question.wanted)
+    over = 0 if plan.room is None else sum(-n for n in plan.room.free.values() if n < 0)
+    return len(plan.undone) - most + (over if question.mends else 0), len(plan.steps)
+
+
+def _realized(hosts: Hosts, question: Question, moves: Iterable[Move]) -> Plan:
+    """Return the moves in order; a move without an order is left out."""
+    start = hosts.room()
+    search = Search(hosts)
+
+    def between(server: Server, room: Room, avoided: Sequence[str]) -> Move | None:
+        search.room = room
+        search.forget()
+        return search.move(server, avoided)
+
+    result = ordered(moves, start, between)
+    room = start.copy()
+    for step in result.steps:
+        room.take(step.move.entering())
+        room.take(step.leaving, -1)
+    last = {step.move.server.uuid: step.move for step in result.steps}
+    arrived = {uuid for uuid, move in last.items() if move.host != move.server.host}
+    undone = [
+        server
+        for server in hosts.servers
+        if server.uuid in question.leaving and server.uuid not in arrived
+    ]
+    return Plan(
+        steps=result.steps,
+        undone=tuple(undone),
+        before=count_room(hosts, question.room, start),
+        after=count_room(hosts, question.room, room),
+        room=room,
+    )
+
+
+def count_room(hosts: Hosts, queries: Sequence[CandidateQuery], room: Room) -> int:
+    """Return how many new servers have room, at least; exactly where hosts share no provider."""
+    left, count = room.copy(), 0
+    for _, places in hosts.all_places(queries) if queries else ():
+        for claims in places:
+            times = _times(left, claims)
+            left.take(tuple((row, times * amount) for row, amount in claims))
+            count += times
+    return count
+
+
+def _times(room: Room, claims: Claims) -> int:
+    return max(0, min((room.of(row) // n for row, n in claims if n), default=0))
+
+
+class _Program:
+    """The problem of a question, and what its numbers mean."""
+
+    def __init__(self, hosts: Hosts, question: Question) -> None:
+        self._hosts = hosts
+        room = hosts.room()
+        queries: dict[str, tuple[CandidateQuery, ...]] = {}
+        groups: dict[tuple[str, str, Claims, bool], list[Server]] = defaultdict(list)
+        for server in hosts.servers:
+            if not server.stays and server.queries:
+                must = server.uuid in question.leaving
+                kind = server.kind
+                groups[kind, server.host, server.claims, must].append(server)
+                queries[kind] = server.queries
+        numbers = {kind: number for number, kind in enumerate(queries)}
+        self._servers = list(groups.values())
+        departures = [
+            Departure(numbers[kind], host, claims, len(servers), must)
+            for (kind, host, claims, must), servers in groups.items()
+        ]
+        arrivals = [
+            Arrival(number, host, claims)
+            for kind, number in numbers.items()
+            for host, places in hosts.all_places(queries[kind])
+            for claims in places
+        ]
+        targets = [
+            claims
+            for _, places in (hosts.all_places(question.room) if question.room else ())
+            for claims in places
+        ]
+        self.problem = Problem(
+            room.free,
+            departures,
+            arrivals,
+            targets,
+            question.wanted,
+            question.most_moves,
+            question.mends,
+        )
+        self._start = room
+        self._targets = targets
+
+    @property
+    def size(self) -> int:
+        """Return the number of columns."""
+        return sum(map(len, (self.problem.departures, self.problem.arrivals, self._targets)))
+
+    def counts(self, plan: Plan) -> Counts:
+        """Return the counts of a plan."""
+        departures = {d[:3]: n for n, d in enumerate(self.problem.departures)}
+        leaving, arriving = [0] * len(departures), Counter[tuple[int, str, Claims]]()
+        kinds = {
+            server.uuid: (n, self.problem.departures[n].kind)
+            for n, servers in enumerate(self._servers)
+            for server in servers
+        }
+        final: dict[str, Move] = {step.move.server.uuid: step.move for step in plan.steps}
+        for uuid, move in final.items():
+            number, kind = kinds[uuid]
+            leaving[number] += 1
+            arriving[kind, move.host, move.claims] += 1
+        room = plan.room.copy() if plan.room is not None else self._start
+        targets, wanted = list[int](), self.problem.wanted
+        for claims in self._targets:
+            times = _times(room, claims)
+            if wanted is not None:
+                times = min(times, wanted - sum(targets))
+            room.take(tuple((row, times * amount) for row, amount in claims))
+            targets.append(times)
+        return Counts(leaving, [arriving.pop(a, 0) for a in self.problem.arrivals], targets)
+
+    def bound(self, counts: Counts) -> int:
+        """Return what the program proves, see :class:`Plan`."""
+        undone = Costs.of(self.problem).undone
+        if self.problem.wanted is None:
+            moves = self.problem.most_moves
+            most = sum(d.number for d in self.problem.departures) if moves is None else moves
+            return math.floor((most - counts.bound) / undone + 1e-6)
+        must = sum(d.number for d in self.problem.departures if d.must_leave)
+        return max(0, math.ceil(counts.bound + undone * must - 1e-6))
+
+    def moves(self, counts: Counts) -> list[Move]:
+        """Return servers with targets, as the counts say."""
+        moves: list[Move] = []
+        by_kind: dict[int, list[Server]] = defaultdict(list)
+        for servers, departure, count in zip(
+            self._servers, self.problem.departures, counts.leaving, strict=True
+        ):
+            # A server without a group has a target sooner than its twin.
+            by_kind[departure.kind] += sorted(servers, key=lambda s: len(s.apart))[:count]
+        targets: dict[int, list[Arrival]] = defaultdict(list)
+        for arrival, count in zip(self.problem.arrivals, counts.arriving, strict=True):
+            targets[arrival.kind] += [arrival] * count
+        groups = self._start.copy()
+        for kind, servers in by_kind.items():
+            moves += _matched(servers, targets[kind], groups)
+        return moves
+
+
+def _matched(servers: Sequence[Server], targets: Sequence[Arrival], groups: Room) -> list[Move]:
+    """Return each server with a target on another host that its groups allow.
+
+    A target passes to the next server along a path of exchanges, so no server is left out if
+    there is a complete matching.
+    """
+    allowed = [
+        [
+            number
+            for number, target in enumerate(targets)
+            if target.host != server.host and groups.fits(server.memberships(target.host))
+        ]
+        for server in servers
+    ]
+    owner: dict[int, int] = {}
+
+    def give(server: int, tried: set[int]) -> bool:
+        for target in allowed[server]:
+            if target not in tried:
+                tried.add(target)
+                if target not in owner or give(owner[target], tried):
+                    owner[target] = server
+                    return True
+        return False
+
+    for number in sorted(range(len(servers)), key=lambda n: len(allowed[n])):
+        give(number, set())
+    moves = [
+        Move(servers[n], targets[target].host, targets[target].claims)
+        for target, n in owner.items()
+    ]
+    for move in moves:
+        groups.take(move.server.memberships(move.host))
+    return moves

@@ -1,0 +1,230 @@
+"""The moves of a plan as whole numbers by kind of servers, which the HiGHS solver makes least.
+
+Servers of a kind request the same and can change places, so the program counts the servers of a
+kind that leave and enter each place, and not which servers. It has thousands of numbers where a
+yes or no for every server and host would be millions. HiGHS (highspy) proves the optimum, or says
+how far the optimum could be away when the time is over. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import highspy
+
+Row = tuple[str, str]
+"""The uuid of a provider, and a resource class of the provider."""
+
+Claims = tuple[tuple[Row, int], ...]
+"""The amounts that a server takes or would take, sorted by row."""
+
+
+class Departure(NamedTuple):
+    """Servers of a kind that have the same claims, of which some may leave.
+
+    :param kind: the number of the kind.
+    :param host: the uuid of the root provider of the servers' host.
+    :param number: the number of servers that can leave.
+    :param must_leave: whether the plan is to move all these servers.
+    """
+
+    kind: int
+    host: str
+    claims: Claims
+    number: int
+    must_leave: bool = False
+
+
+class Arrival(NamedTuple):
+    """A place that servers of a kind can take: an allocation candidate of a host."""
+
+    kind: int
+    host: str
+    claims: Claims
+
+
+class Problem(NamedTuple):
+    """The question of a plan.
+
+    :param free: the free amount of each row; negative where more is allocated than the capacity.
+    :param targets: the places of a new server, for which the plan makes room.
+    :param wanted: the number of new servers; ``None`` for as many as possible.
+    :param most_moves: ``None`` for any number of moves.
+    :param mends: whether the plan is to bring rows back to their capacity.
+    """
+
+    free: Mapping[Row, int]
+    departures: Sequence[Departure]
+    arrivals: Sequence[Arrival]
+    targets: Sequence[Claims] = ()
+    wanted: int | None = 0
+    most_moves: int | None = None
+    mends: bool = False
+
+
+class Counts(NamedTuple):
+    """How many servers leave and enter, as an answer to a :class:`Problem`.
+
+    :param leaving: the number of servers of each departure.
+    :param arriving: the number of servers of each arrival.
+    :param targets: the number of new servers in each target.
+    :param bound: no answer has less cost, see :meth:`Costs.of`.
+    """
+
+    leaving: Sequence[int]
+    arriving: Sequence[int]
+    targets: Sequence[int]
+    bound: float = -math.inf
+
+
+class Costs(NamedTuple):
+    """The cost of an answer: first what it leaves undone, then the number of moves.
+
+    :param undone: the cost of a server that does not leave or has no room, or an excess that
+        stays: more than all moves together.
+    """
+
+    undone: int
+
+    @classmethod
+    def of(cls, problem: Problem) -> Costs:
+        """Return the costs of the answers to a problem."""
+        movable = sum(departure.number for departure in problem.departures)
+        return cls(1 + min(movable, problem.most_moves or movable))
+
+
+def solve(problem: Problem, seconds: float, start: Counts | None = None) -> Counts | None:
+    """Return the counts with the least cost that HiGHS finds in a time.
+
+    :param start: an answer to begin with, such as that of a search.
+    :returns: ``None`` if HiGHS finds no answer in the time.
+    :raises ImportError: the extra ``plan`` is not installed.
+    """
+    import highspy
+
+    columns = _Columns(problem)
+    highs = highspy.Highs.__new__(highspy.Highs)
+    # Without the callbacks of its own constructor, which print a banner to standard output.
+    super(highspy.Highs, highs).__init__()
+    highs.setOptionValue("output_flag", False)
+    for option, value in {
+        "threads": 1,
+        "time_limit": seconds,
+        "mip_rel_gap": 0.0,
+        "mip_abs_gap": 0.99,
+        "random_seed": 1,
+    }.items():
+        highs.setOptionValue(option, value)
+    highs.passModel(columns.model())
+    if start is not None:
+        values = [*start.leaving, *start.arriving, *start.targets]
+        highs.setSolution(len(values), list(range(len(values))), list(map(float, values)))
+    highs.run()
+    info = highs.getInfo()
+    if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        return None
+    values = [round(value) for value in highs.getSolution().col_value]
+    return columns.counts(values, info.mip_dual_bound)
+
+
+class _Columns:
+    """The columns of the program: departures, arrivals, targets, and what stays undone."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._undone = Costs.of(problem).undone
+        self._arrivals_from = len(problem.departures)
+        self._targets_from = self._arrivals_from + len(problem.arrivals)
+        self.costs = [1.0 if not d.must_leave else 1.0 - self._undone for d in problem.departures]
+        self.costs += [0.0] * len(problem.arrivals)
+        is_most = problem.wanted is None
+        self.costs += [float(-self._undone) if is_most else 0.0] * len(problem.targets)
+        self.highest = [float(departure.number) for departure in problem.departures]
+        self.highest += [math.inf] * (len(self.costs) - len(self.highest))
+        # Of each row of the program: its columns with their factors, its least and its most.
+        self.rows: list[tuple[dict[int, float], float, float]] = []
+        self._add_resources()
+        self._add_kinds()
+        if problem.most_moves is not None:
+            moves = dict.fromkeys(range(self._arrivals_from), 1.0)
+            self.rows.append((moves, -math.inf, float(problem.most_moves)))
+        if problem.wanted:
+            room = {self._targets_from + n: 1.0 for n in range(len(problem.targets))}
+            room[self._add(float(self._undone), float(problem.wanted))] = 1.0
+            self.rows.append((room, float(problem.wanted), math.inf))
+
+    def _add(self, cost: float, highest: float) -> int:
+        self.costs.append(cost)
+        self.highest.append(highest)
+        return len(self.costs) - 1
+
+    def _add_resources(self) -> None:
+        """Keep each row within its free amount; nothing enters a row that stays over capacity."""
+        problem = self._problem
+        used: dict[Row, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        for column, departure in enumerate(problem.departures):
+            for row, amount in departure.claims:
+                used[row][column] -= amount
+        entering = [*(arrival.claims for arrival in problem.arrivals), *problem.targets]
+        for column, claims in enumerate(entering, start=self._arrivals_from):
+            for row, amount in claims:
+                used[row][column] += amount
+        for row, amounts in used.items():
+            free = problem.free[row]
+            if free >= 0:
+                self.rows.append((dict(amounts), -math.inf, float(free)))
+            else:
+                self._add_excess(dict(amounts), free)
+
+    def _add_excess(self, amounts: dict[int, float], free: int) -> None:
+        """Let a row over its capacity either have no arrivals, or end within the capacity."""
+        undone = float(self._undone) if self._problem.mends else 0.0
+        stays = self._add(undone, 1.0)
+        entering = {column: factor for column, factor in amounts.items() if factor > 0}
+        leaves = sum(-f * self.highest[c] for c, f in amounts.items() if f < 0)
+        self.rows.append(({**amounts, stays: float(free)}, -math.inf, float(free)))
+        if entering:
+            most = max(0.0, leaves + free)
+            self.rows.append(({**entering, stays: most}, -math.inf, most))
+
+    def _add_kinds(self) -> None:
+        """Let as many servers of a kind arrive as leave."""
+        kinds: dict[int, dict[int, float]] = defaultdict(dict)
+        for column, departure in enumerate(self._problem.departures):
+            kinds[departure.kind][column] = 1.0
+        for column, arrival in enumerate(self._problem.arrivals, start=self._arrivals_from):
+            kinds[arrival.kind][column] = -1.0
+        self.rows += [(columns, 0.0, 0.0) for columns in kinds.values()]
+
+    def model(self) -> highspy.HighsLp:
+        import highspy
+
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = len(self.costs), len(self.rows)
+        model.col_cost_, model.col_upper_ = self.costs, self.highest
+        model.col_lower_ = [0.0] * len(self.costs)
+        model.row_lower_ = [least for _, least, _ in self.rows]
+        model.row_upper_ = [most for _, _, most in self.rows]
+        model.integrality_ = [highspy.HighsVarType.kInteger] * len(self.costs)
+        starts, columns, factors = [0], list[int](), list[float]()
+        for row, _, _ in self.rows:
+            columns += row.keys()
+            factors += row.values()
+            starts.append(len(columns))
+        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        model.a_matrix_.start_, model.a_matrix_.index_ = starts, columns
+        model.a_matrix_.value_ = factors
+        return model
+
+    def counts(self, values: Sequence[int], bound: float) -> Counts:
+        last = self._targets_from + len(self._problem.targets)
+        return Counts(
+            leaving=values[: self._arrivals_from],
+            arriving=values[self._arrivals_from : self._targets_from],
+            targets=values[self._targets_from : last],
+            bound=bound,
+        )

@@ -1,0 +1,248 @@
+"""The servers of a snapshot for a plan: what each requests of another host, and which stay.
+
+A server requests what its flavor requests now. What the flavor does not tell, such as the
+bandwidth of a port, the server requests as it has it. A snapshot without servers (version 1) only
+tells amounts, so each server requests the amounts that it has, of as many providers. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.names import DISK_GB
+from cpu_tiers.model.providers import ProviderTrees
+from cpu_tiers.model.request import CandidateQuery, RequestGroup
+from cpu_tiers.tools.plan.hosts import Group, Hosts, Server, claims_of, kind_of
+from cpu_tiers.tools.simulation.cloud import Allocations
+from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT, ServerQueries
+from cpu_tiers.tools.simulation.snapshot import Snapshot
+from cpu_tiers.tools.simulation.snapshot_servers import ServerGroup, SnapshotServer
+
+QueriesOf = Callable[[Flavor], ServerQueries]
+"""Returns the queries that nova-scheduler sends for a server of a flavor.
+
+:raises InvalidInput: the flavor has faults.
+"""
+
+NO_SERVERS = (
+    "flavors, states and groups of servers: the snapshot is of version 1, so each server requests"
+    " what it has, and all servers are taken for running"
+)
+
+UNKNOWN = (
+    "servers with SR-IOV ports or images that keep Nova from migrating them, forced hosts and"
+    " scheduler hints, and the availability zone that a server asked for",
+    "live migration that nova.conf or libvirt refuses, such as between different CPU models",
+)
+"""What a plan cannot know."""
+
+_LIVE, _COLD = frozenset({"ACTIVE", "PAUSED", ""}), frozenset({"SHUTOFF"})
+
+_DEVICES = (
+    "CUSTOM_PCI_",
+    "PCI_DEVICE",
+    "VGPU",
+    "PGPU",
+    "FPGA",
+    "CUSTOM_ACCELERATOR_",
+    "CUSTOM_FPGA",
+)
+_KEEPING_SPECS: Mapping[str, str] = {
+    "pci_passthrough:alias": "it has a PCI device",
+    "accel:device_profile": "it has an accelerator",
+    "hw:tpm_version": "it has a virtual TPM",
+    "hw:mem_encryption": "its memory is encrypted",
+    "hw:pmem": "it has persistent memory",
+}
+_OF_PORTS = ("NET_BW_", "NET_PACKET_RATE_")
+_PORT_TRAITS = ("CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
+
+
+class ReadCloud(NamedTuple):
+    """The hosts of a plan.
+
+    :param unknown: what the plan cannot know.
+    """
+
+    hosts: Hosts
+    unknown: tuple[str, ...]
+
+
+def read_cloud(snapshot: Snapshot, queries_of: QueriesOf, *, is_cold: bool = False) -> ReadCloud:
+    """Return the hosts and the servers of a snapshot.
+
+    :param is_cold: whether servers that are powered off may be migrated.
+    """
+    reader = _Reader(snapshot, queries_of, is_cold=is_cold)
+    servers = [
+        server
+        for uuid, allocations in snapshot.consumers.items()
+        if (server := reader.server(uuid, allocations)) is not None
+    ]
+    hosts = Hosts(cloud=reader.cloud, servers=servers, groups=reader.limits())
+    return ReadCloud(hosts, UNKNOWN if snapshot.servers else (NO_SERVERS, *UNKNOWN))
+
+
+class _Reader:
+    def __init__(self, snapshot: Snapshot, queries_of: QueriesOf, *, is_cold: bool) -> None:
+        self.cloud = snapshot.cloud()
+        self._hosts = Hosts(cloud=self.cloud, servers=()).names
+        self._trees = ProviderTrees(snapshot.providers)
+        self._known = snapshot.servers
+        self._queries_of = queries_of
+        self._is_cold = is_cold
+        self._of_flavor: dict[str, tuple[CandidateQuery, ...] | str] = {}
+        self._of_allocations: dict[str, tuple[CandidateQuery, ...]] = {}
+        self._groups: dict[str, dict[str, ServerGroup]] = {}
+        for group_id, group in self._known.groups.items() if self._known else ():
+            for member in group.members:
+                self._groups.setdefault(member, {})[group_id] = group
+
+    def limits(self) -> dict[str, Group]:
+        """Return the limits of the anti-affinity groups."""
+        groups = self._known.groups if self._known else {}
+        return {uuid: Group(most=group.most) for uuid, group in groups.items()}
+
+    def server(self, uuid: str, allocations: Allocations) -> Server | None:
+        """Return a server with its request; ``None`` for a consumer of no host."""
+        roots = dict.fromkeys(self._trees.roots[provider] for provider in allocations)
+        hosts = [root for root in roots if root in self._hosts]
+        if not hosts:
+            return None
+        known = self._known.servers.get(uuid) if self._known else SnapshotServer(name=uuid)
+        stays = self._stays(uuid, known, hosts, allocations)
+        queries = () if stays else self._queries(known, allocations)
+        if isinstance(queries, str):
+            stays, queries = queries, ()
+        groups = self._groups.get(uuid, {})
+        return Server(
+            uuid=uuid,
+            name=known.name or uuid if known else uuid,
+            host=hosts[0],
+            claims=claims_of(allocations),
+            queries=queries,
+            kind=kind_of(queries),
+            apart=tuple(i for i, group in groups.items() if group.policy == "anti-affinity"),
+            stays=stays,
+            is_off=known is not None and known.state in _COLD,
+        )
+
+    def _stays(
+        self,
+        uuid: str,
+        known: SnapshotServer | None,
+        hosts: list[str],
+        allocations: Allocations,
+    ) -> str:
+        """Return why a server cannot be migrated; empty if it can."""
+        if known is None:
+            return "it is no server of Nova: a migration or another consumer"
+        if len(hosts) > 1:
+            return "it has allocations of several hosts: a migration has not ended"
+        classes = {name for amounts in allocations.values() for name in amounts}
+        if any(name.startswith(_DEVICES) for name in classes):
+            return "it has a PCI device, a virtual GPU or an accelerator"
+        specs = known.flavor.extra_specs if known.flavor else {}
+        of_flavor = next((why for key, why in _KEEPING_SPECS.items() if specs.get(key)), "")
+        return known.stays or of_flavor or self._state(known) or self._affinity(uuid)
+
+    def _state(self, known: SnapshotServer) -> str:
+        if known.is_locked:
+            return "it is locked: openstack server unlock, if it may go"
+        if known.task:
+            return f"Nova works on it ({known.task}): plan again afterwards"
+        if known.state in _COLD:
+            return "" if self._is_cold else "it is powered off: --cold lets it move"
+        return "" if known.state in _LIVE else f"Nova migrates no server in state {known.state}"
+
+    def _affinity(self, uuid: str) -> str:
+        """Return the affinity group that keeps a server with another server."""
+        servers = self._known.servers if self._known else {}
+        for group in self._groups.get(uuid, {}).values():
+            if group.policy == "affinity" and any(
+                member != uuid and member in servers for member in group.members
+            ):
+                return f"it must stay with the servers of the affinity group {group.name}"
+        return ""
+
+    def _queries(
+        self, known: SnapshotServer | None, allocations: Allocations
+    ) -> tuple[CandidateQuery, ...] | str:
+        """Return the queries of a migration, or why there are none."""
+        if known is None or known.flavor is None:
+            return self._as_it_has(allocations)
+        classes = {name for amounts in allocations.values() for name in amounts}
+        flavor = known.flavor
+        if DISK_GB not in classes:  # the root disk is a volume
+            flavor = flavor._replace(root_gb=0)
+        key = repr(flavor)
+        if key not in self._of_flavor:
+            try:
+                self._of_flavor[key] = self._queries_of(flavor).first
+            except InvalidInput as error:
+                self._of_flavor[key] = f"its flavor has faults: {error}"
+        queries = self._of_flavor[key]
+        if isinstance(queries, str):
+            return queries
+        further = classes.difference(*(query.resources() for query in queries))
+        if not further:
+            return queries
+        if not all(name.startswith(_OF_PORTS) for name in further):
+            return self._as_it_has(allocations)
+        return tuple(self._with_ports(query, allocations) for query in queries)
+
+    def _as_it_has(self, allocations: Allocations) -> tuple[CandidateQuery, ...]:
+        """Return the query for the amounts that a server has, of as many providers."""
+        roots = {uuid for uuid in allocations if self._trees.roots[uuid] == uuid}
+        of_roots: dict[str, int] = {}
+        for uuid in roots:
+            for name, amount in allocations[uuid].items():
+                of_roots[name] = of_roots.get(name, 0) + amount
+        groups = [self._group(uuid, n, allocations) for n, uuid in enumerate(allocations)]
+        suffixed = [group for group in groups if group is not None]
+        if of_roots:
+            suffixed.insert(0, RequestGroup(resources=of_roots))
+        return (
+            CandidateQuery(tuple(suffixed), "isolate", root_forbidden=frozenset({DISABLED_TRAIT})),
+        )
+
+    def _group(
+        self, uuid: str, number: int, allocations: Allocations, only: tuple[str, ...] = ("",)
+    ) -> RequestGroup | None:
+        """Return the group of what a server has of a child provider."""
+        amounts = {n: a for n, a in allocations[uuid].items() if n.startswith(only)}
+        if self._trees.roots[uuid] == uuid or not amounts:
+            return None
+        traits = self._trees.by_id[uuid].traits
+        required = frozenset(name for name in traits if name.startswith(_PORT_TRAITS))
+        return RequestGroup(f"_AS{number}", amounts, required=required)
+
+    def _with_ports(self, query: CandidateQuery, allocations: Allocations) -> CandidateQuery:
+        groups = (
+            self._group(uuid, number, allocations, _OF_PORTS)
+            for number, uuid in enumerate(allocations)
+        )
+        return query._replace(
+            groups=(*query.groups, *(group for group in groups if group is not None)),
+            group_policy=query.group_policy or "none",
+        )
+
+
+def hosts_named(hosts: Hosts, names: Iterable[str], where: str) -> frozenset[str]:
+    """Return the uuids of hosts with names.
+
+    :param where: the argument that has the names, for an error.
+    :raises InvalidInput: the cloud has no such host.
+    """
+    by_name = {name: root for root, name in hosts.names.items()}
+    unknown = [name for name in names if name not in by_name]
+    if unknown:
+        raise InvalidInput.of(
+            where,
+            f"{', '.join(unknown)}: the cloud has no such host",
+            "openstack hypervisor list shows the hosts",
+        )
+    return frozenset(by_name[name] for name in names)

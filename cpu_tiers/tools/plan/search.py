@@ -1,0 +1,213 @@
+"""A plain search for moves: the start of the solver, and the answer without the solver.
+
+The search makes room on the host where the fewest servers have to leave, and gives each of them
+the place that leaves the least room beside it. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations
+
+from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.tools.plan.hosts import Hosts, Server
+from cpu_tiers.tools.plan.order import Move
+from cpu_tiers.tools.plan.program import Claims
+
+Queries = Sequence[CandidateQuery]
+
+MOST_TOGETHER = 3
+"""Up to so many servers of a host are tried in all combinations."""
+
+_MOST_COMBINATIONS = 500
+_MOST_TRIES = 400
+
+
+class Search:
+    """Moves found so far, and the room after the moves.
+
+    :param fixed: the servers that the search must not move.
+    """
+
+    def __init__(self, hosts: Hosts) -> None:
+        self.hosts = hosts
+        self.room = hosts.room()
+        self.moves: list[Move] = []
+        self.fewest: int | None = None
+        self._servers = hosts.by_host()
+        self._movable: dict[str, list[Server]] = {
+            host: [server for server in servers if not server.stays and server.queries]
+            for host, servers in self._servers.items()
+        }
+        self._open: dict[str, list[tuple[str, Claims]]] = {}
+        self._by_place: dict[str, list[tuple[str, Claims]]] = {}
+
+    def fitting(self, queries: Queries, kind: str) -> Iterator[tuple[str, Claims]]:
+        """Yield the places with room, of which there are fewer after each claim."""
+        if kind not in self._by_place:
+            self._by_place[kind] = [
+                (host, claims)
+                for host, places in self.hosts.all_places(queries)
+                for claims in places
+            ]
+        if kind not in self._open:
+            self._open[kind] = [
+                place for place in self._by_place[kind] if self.room.fits(place[1])
+            ]
+        for place in self._open[kind]:
+            if self.room.fits(place[1]):
+                yield place
+
+    def move(self, server: Server, avoided: Collection[str] = ()) -> Move | None:
+        """Return the tightest place of a server beside its own host; ``None`` without one."""
+        best, least = None, float("inf")
+        for host, claims in self.fitting(server.queries, server.kind):
+            if host == server.host or host in avoided:
+                continue
+            if server.apart and not self.room.fits(server.memberships(host)):
+                continue
+            left = sum(self.room.of(row) / amount for row, amount in claims)
+            if left < least:
+                best, least = Move(server, host, claims), left
+        return best
+
+    def forget(self) -> None:
+        """Look at all places again, because the room has become larger."""
+        self._open.clear()
+
+    def commit(self, move: Move) -> None:
+        """Note a move, of which the place of the server becomes free."""
+        server = move.server
+        self.room.take(move.entering())
+        self.room.take((*server.claims, *server.memberships(server.host)), -1)
+        self._movable[server.host].remove(server)
+        self.moves.append(move)
+        self.forget()
+
+    def leave(self, servers: Iterable[Server]) -> list[Server]:
+        """Move servers, those with the largest claims first; return those without a place."""
+        rest = []
+        for server in sorted(servers, key=_size):
+            move = self.move(server)
+            if move is None:
+                rest.append(server)
+            else:
+                self.commit(move)
+        return rest
+
+    def make_room(self, queries: Queries, most: int | None = None) -> bool:
+        """Make room for a server and claim it, with the fewest moves that the search finds.
+
+        :param most: the largest number of moves.
+        """
+        kind = "room"
+        if place := next(self.fitting(queries, kind), None):
+            self.room.take(place[1])
+            self.fewest = self.fewest or 0
+            return True
+        places = self._by_place[kind]
+        limit = len(self.hosts.servers) if most is None else most
+        for size in range(1, MOST_TOGETHER + 1):
+            tries = (
+                (claims, servers)
+                for host, claims in places
+                for servers in self._sets(host, claims, size)
+            )
+            for number, (claims, servers) in enumerate(tries):
+                self.fewest = size if self.fewest is None else self.fewest
+                if size > limit or number >= _MOST_TRIES:
+                    break
+                if self._clear(claims, servers):
+                    return True
+        larger = sorted(
+            filter(None, (self._greedy(host, claims) for host, claims in places)),
+            key=lambda choice: len(choice[1]),
+        )
+        for claims, servers in larger[:_MOST_TRIES]:
+            if len(servers) <= limit and self._clear(claims, servers):
+                return True
+        return False
+
+    def _clear(self, claims: Claims, servers: Sequence[Server]) -> bool:
+        """Move servers away and claim their place; nothing if a server has no other place."""
+        before, count = self.room.copy(), len(self.moves)
+        for server in servers:
+            self.room.take((*server.claims, *server.memberships(server.host)), -1)
+        self.room.take(claims)
+        for server in sorted(servers, key=_size):
+            move = self.move(server)
+            if move is None:
+                self.room = before
+                del self.moves[count:]
+                return False
+            self.room.take(move.entering())
+            self.moves.append(move)
+        for server in servers:
+            self._movable[server.host].remove(server)
+        self._open.clear()
+        return True
+
+    def _sets(self, host: str, claims: Claims, size: int) -> Iterator[list[Server]]:
+        """Yield sets of servers of a host without which a claim has room, each kind once."""
+        lacking = self._lacking(claims)
+        useful = [
+            server
+            for server in _each_kind(self._movable.get(host, ()), size)
+            if any(row in lacking for row, _ in server.claims)
+        ]
+        for number, servers in enumerate(combinations(useful, size)):
+            if number >= _MOST_COMBINATIONS:
+                return
+            if _covers(servers, lacking):
+                yield list(servers)
+
+    def _greedy(self, host: str, claims: Claims) -> tuple[Claims, list[Server]] | None:
+        """Return servers without which a claim has room, those that help most first."""
+        lacking = dict(self._lacking(claims))
+        chosen: list[Server] = []
+        rest = list(self._movable.get(host, ()))
+        while lacking and rest:
+            best = max(rest, key=lambda server: _help(server, lacking))
+            if not _help(best, lacking):
+                return None
+            rest.remove(best)
+            chosen.append(best)
+            for row, amount in best.claims:
+                if row in lacking:
+                    lacking[row] -= amount
+                    if lacking[row] <= 0:
+                        del lacking[row]
+        return None if lacking else (claims, chosen)
+
+    def _lacking(self, claims: Claims) -> Mapping[tuple[str, str], int]:
+        return {
+            row: amount - self.room.of(row) for row, amount in claims if self.room.of(row) < amount
+        }
+
+
+def _size(server: Server) -> tuple[int, ...]:
+    return tuple(-amount for _, amount in sorted(server.claims, key=lambda claim: claim[0][1]))
+
+
+def _help(server: Server, lacking: Mapping[tuple[str, str], int]) -> float:
+    return sum(
+        min(amount, lacking[row]) / lacking[row] for row, amount in server.claims if row in lacking
+    )
+
+
+def _covers(servers: Iterable[Server], lacking: Mapping[tuple[str, str], int]) -> bool:
+    given: dict[tuple[str, str], int] = defaultdict(int)
+    for row, amount in chain.from_iterable(server.claims for server in servers):
+        given[row] += amount
+    return all(given[row] >= amount for row, amount in lacking.items())
+
+
+def _each_kind(servers: Iterable[Server], most: int) -> Iterator[Server]:
+    """Yield at most so many servers of those with equal claims and requests."""
+    counts: dict[object, int] = defaultdict(int)
+    for server in servers:
+        key = server.claims, server.kind, server.apart
+        counts[key] += 1
+        if counts[key] <= most:
+            yield server

@@ -1,0 +1,186 @@
+"""The servers of a snapshot: names, flavors, states and server groups, since version 2.
+
+A plan needs them: which server may be migrated live, what it requests of its next host, and which
+servers must not be on the same host. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cpu_tiers.model.document import DocumentPlace
+from cpu_tiers.model.flavor import Flavor
+
+SERVERS = ("servers", "server_flavors", "groups", "services")
+"""The keys of a snapshot since version 2."""
+
+SERVER_KEYS = ("name", "flavor", "state", "task", "locked", "stays")
+GROUP_KEYS = ("name", "policy", "most", "members")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotServer:
+    """A server of Nova.
+
+    :param flavor: the flavor that is embedded in the server; ``None`` if it is not known.
+    :param state: the status in Nova's API, such as ``ACTIVE``; empty if it is not known.
+    :param task: the task that Nova works on, such as ``migrating``; empty for none.
+    :param stays: why an operator keeps the server on its host; empty for a server that may go.
+    """
+
+    name: str
+    flavor: Flavor | None = None
+    state: str = ""
+    task: str = ""
+    is_locked: bool = False
+    stays: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerGroup:
+    """A server group of Nova.
+
+    :param policy: ``affinity``, ``anti-affinity``, or one of the soft policies.
+    :param most: the members that a host may have with ``anti-affinity``.
+    :param members: the uuids of the servers.
+    """
+
+    name: str
+    policy: str
+    most: int = 1
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotServers:
+    """All servers of a cloud, by uuid, and all server groups, by id.
+
+    :param services: the host of each nova-compute by the uuid of its root provider, which has
+        the name of the hypervisor; Nova's API wants the former.
+    """
+
+    servers: Mapping[str, SnapshotServer] = field(default_factory=dict)
+    groups: Mapping[str, ServerGroup] = field(default_factory=dict)
+    services: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self, flavor_json: Callable[[Flavor], object]) -> dict[str, object]:
+        """Return the keys of the document; equal flavors stand once in ``server_flavors``."""
+        numbers: dict[str, int] = {}
+        flavors: list[object] = []
+
+        def number(flavor: Flavor | None) -> int | None:
+            if flavor is None:
+                return None
+            if repr(flavor) not in numbers:  # a flavor has a dict, which has no hash
+                numbers[repr(flavor)] = len(flavors)
+                flavors.append(flavor_json(flavor))
+            return numbers[repr(flavor)]
+
+        servers = {
+            uuid: {
+                "name": server.name,
+                "flavor": number(server.flavor),
+                "state": server.state,
+                **({"task": server.task} if server.task else {}),
+                **({"locked": True} if server.is_locked else {}),
+                **({"stays": server.stays} if server.stays else {}),
+            }
+            for uuid, server in self.servers.items()
+        }
+        groups = {
+            uuid: {"name": g.name, "policy": g.policy, "most": g.most, "members": list(g.members)}
+            for uuid, g in self.groups.items()
+        }
+        return {
+            "servers": servers,
+            "server_flavors": flavors,
+            "groups": groups,
+            "services": dict(self.services),
+        }
+
+    def masked(
+        self, servers: Mapping[str, str], groups: Mapping[str, str], flavors: Iterable[Flavor]
+    ) -> SnapshotServers:
+        """Return the servers with other names and ids.
+
+        :param servers: the new ids of the servers by the old ids.
+        :param groups: the new ids of the groups by the old ids.
+        :param flavors: the masked flavor of each server, in the order of the servers.
+        """
+        return SnapshotServers(
+            servers={
+                servers[uuid]: replace(
+                    server,
+                    name=f"server-{number}",
+                    flavor=None if server.flavor is None else flavor,
+                    stays="the operator keeps it" if server.stays else "",
+                )
+                for number, ((uuid, server), flavor) in enumerate(
+                    zip(self.servers.items(), flavors, strict=True), start=1
+                )
+            },
+            groups={
+                groups[uuid]: replace(
+                    group,
+                    name=f"group-{number}",
+                    members=tuple(servers[m] for m in group.members if m in servers),
+                )
+                for number, (uuid, group) in enumerate(self.groups.items(), start=1)
+            },
+        )
+
+
+def read_servers(
+    at: DocumentPlace, document: Mapping[str, Any], flavors: Sequence[Flavor]
+) -> SnapshotServers | None:
+    """Return the servers of a document; ``None`` if the document has none: version 1.
+
+    :param flavors: what ``server_flavors`` has.
+    """
+    if "servers" not in document:
+        return None
+    servers = {
+        uuid: _server(at / "servers" / uuid, body, flavors)
+        for uuid, body in at.get(document, "servers", dict).items()
+    }
+    groups = {
+        uuid: _group(at / "groups" / uuid, body)
+        for uuid, body in at.get(document, "groups", dict).items()
+    }
+    services = at.get(document, "services", dict)
+    for uuid, host in services.items():
+        (at / "services" / uuid).of(host, str)
+    return SnapshotServers(servers=servers, groups=groups, services=services)
+
+
+def _server(at: DocumentPlace, body: object, flavors: Sequence[Flavor]) -> SnapshotServer:
+    server = at.of(body, dict)
+    at.check_keys(server, SERVER_KEYS)
+    number, is_locked = server.get("flavor"), server.get("locked", False)
+    if number is not None and not (type(number) is int and 0 <= number < len(flavors)):
+        (at / "flavor").wrong(number, "give the number of a flavor in server_flavors, from 0")
+        number = None
+    if not isinstance(is_locked, bool):
+        (at / "locked").wrong(is_locked, "give true or false")
+    return SnapshotServer(
+        name=at.get(server, "name", str),
+        flavor=None if number is None else flavors[number],
+        state=at.get(server, "state", str),
+        task=at.get(server, "task", str),
+        is_locked=is_locked is True,
+        stays=at.get(server, "stays", str),
+    )
+
+
+def _group(at: DocumentPlace, body: object) -> ServerGroup:
+    group = at.of(body, dict)
+    at.check_keys(group, GROUP_KEYS)
+    members = at.get(group, "members", list)
+    return ServerGroup(
+        name=at.get(group, "name", str),
+        policy=at.get(group, "policy", str),
+        most=(at / "most").amount(group.get("most", 1), 1),
+        members=tuple(dict.fromkeys((at / "members").of(member, str) for member in members)),
+    )
