@@ -81,10 +81,6 @@ _FLAVOR = ObjectKind(*_NOVA, "a flavor", "/flavors", "/flavors/detail", "2.61")
 _AGGREGATE = ObjectKind(*_NOVA, "an aggregate", "/os-aggregates", "/os-aggregates", "2.41")
 # 2.64 is the first microversion whose groups have a policy with rules.
 _GROUP = ObjectKind(*_NOVA, "a server group", "/os-server-groups", "/os-server-groups", "2.64")
-# 2.53 is the first microversion whose hypervisors have the uuids that they have in Placement.
-_HYPERVISOR = ObjectKind(
-    *_NOVA, "a hypervisor", "/os-hypervisors", "/os-hypervisors/detail", "2.53"
-)
 _AGENT = ObjectKind(*_NEUTRON, "an agent", "/v2.0/agents", "/v2.0/agents")
 
 PAGE = 1000  # the default of [api] max_limit, so that Nova does not shorten the pages
@@ -257,17 +253,7 @@ def read_server_names(services: Services) -> dict[str, str]:
 
 def read_all_servers(services: Services) -> Iterator[Document]:
     """Yield all servers of the cloud with their flavor, status, task and lock."""
-    return _read_list(services, SERVER, {"all_tenants": "1", "limit": PAGE})
-
-
-def read_service_hosts(services: Services) -> dict[str, str]:
-    """Return the host of each nova-compute in Nova's API, by the uuid of its compute node."""
-    hosts = {}
-    for node in _read_list(services, _HYPERVISOR, {"limit": PAGE}):
-        service = node.get("service")
-        if isinstance(service, Mapping) and isinstance(service.get("host"), str):
-            hosts[node["id"]] = service["host"]
-    return hosts
+    return read_list(services, SERVER, {"all_tenants": "1", "limit": PAGE})
 
 
 def read_server_groups(services: Services) -> Iterator[Document]:

@@ -14,8 +14,8 @@ from cpu_tiers.errors import FaultList
 from cpu_tiers.tools.compute_api import (
     read_all_servers,
     read_server_groups,
-    read_service_hosts,
 )
+from cpu_tiers.tools.compute_services import read_compute_services
 from cpu_tiers.tools.frame.cloud_source import CloudSource, warn_of_left_out_flavors
 from cpu_tiers.tools.frame.documents import flavor_of
 from cpu_tiers.tools.frame.terminal import ProgressLine
@@ -57,7 +57,13 @@ def _read_servers(services: Services, faults: FaultList) -> SnapshotServers:
     """
     servers = {body["id"]: _server(body, faults) for body in read_all_servers(services)}
     groups = {body["id"]: _group(body) for body in read_server_groups(services)}
-    return SnapshotServers(servers=servers, groups=groups, services=read_service_hosts(services))
+    computes = read_compute_services(services)
+    return SnapshotServers(
+        servers=servers,
+        groups=groups,
+        services={node: compute.host for compute in computes for node in compute.nodes},
+        down=tuple(node for compute in computes if not compute.is_up for node in compute.nodes),
+    )
 
 
 def _server(body: Mapping[str, Any], faults: FaultList) -> SnapshotServer:

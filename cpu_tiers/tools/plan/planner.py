@@ -16,7 +16,16 @@ from typing import NamedTuple
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
 from cpu_tiers.tools.plan.order import Move, Step, ordered
-from cpu_tiers.tools.plan.program import Arrival, Claims, Costs, Counts, Departure, Problem, solve
+from cpu_tiers.tools.plan.program import (
+    Arrival,
+    Claims,
+    Costs,
+    Counts,
+    Departure,
+    Problem,
+    Row,
+    solve,
+)
 from cpu_tiers.tools.plan.search import Search
 
 LOG = logging.getLogger(__name__)
@@ -32,14 +41,14 @@ class Question(NamedTuple):
     :param wanted: the number of new servers; ``None`` for as many as possible.
     :param most_moves: the largest number of moves; ``None`` for any number.
     :param leaving: the servers that are to leave their hosts, by uuid.
-    :param mends: whether no row is to stay over its capacity.
+    :param mends: the rows of which none is to stay over its capacity.
     """
 
     room: tuple[CandidateQuery, ...] = ()
     wanted: int | None = 0
     most_moves: int | None = None
     leaving: frozenset[str] = frozenset()
-    mends: bool = False
+    mends: frozenset[Row] = frozenset()
 
 
 class Plan(NamedTuple):
@@ -60,6 +69,10 @@ class Plan(NamedTuple):
     is_proven: bool = False
     room: Room | None = None
 
+    def over(self, rows: frozenset[Row]) -> list[Row]:
+        """Return the rows over their capacity after the moves."""
+        return [row for row in rows if self.room is not None and self.room.of(row) < 0]
+
 
 def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan:
     """Return the best plan that the search and the solver find.
@@ -69,7 +82,6 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
     searched = _searched(hosts, question)
     plans = [_realized(hosts, question, searched.moves)]
     bound = searched.fewest if question.wanted == 1 and question.room else None
-    is_bound_of_room = question.wanted is None
     if _is_reached(plans[0], question, bound) or not seconds:
         return _judged(plans[0], question, bound)
     program = _Program(hosts, question)
@@ -78,7 +90,8 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
         if counts is not None:
             plans.append(_realized(hosts, question, program.moves(counts)))
             proven = program.bound(counts)
-            bound = proven if is_bound_of_room or bound is None else max(bound, proven)
+            bounds = [each for each in (bound, proven) if each is not None]
+            bound = max(bounds, default=None)
     return _judged(min(plans, key=lambda plan: _cost(plan, question)), question, bound)
 
 
@@ -87,7 +100,7 @@ def _searched(hosts: Hosts, question: Question) -> Search:
     leaving = [server for server in hosts.servers if server.uuid in question.leaving]
     search.leave(server for server in leaving if not server.stays)
     if question.mends:
-        _mend(search)
+        _mend(search, question.mends)
     rooms = 0
     while question.room and (question.wanted is None or rooms < question.wanted):
         most = question.most_moves
@@ -97,11 +110,11 @@ def _searched(hosts: Hosts, question: Question) -> Search:
     return search
 
 
-def _mend(search: Search) -> None:
+def _mend(search: Search, rows: frozenset[Row]) -> None:
     """Move servers of rows over their capacity until the excess is gone or nothing can move."""
     for servers in search.hosts.by_host().values():
         for server in sorted(servers, key=lambda server: server.claims, reverse=True):
-            over = [row for row, _ in server.claims if search.room.of(row) < 0]
+            over = [row for row, _ in server.claims if row in rows and search.room.of(row) < 0]
             if over and not server.stays and (move := search.move(server)):
                 search.commit(move)
 
@@ -114,7 +127,12 @@ def _solved(program: _Program, plan: Plan, seconds: float) -> Counts | None:
 
 
 def _is_reached(plan: Plan, question: Question, bound: int | None) -> bool:
-    if question.wanted is None or plan.undone or plan.after < question.wanted:
+    if (
+        question.wanted is None
+        or plan.undone
+        or plan.after < question.wanted
+        or plan.over(question.mends)
+    ):
         return False
     return not plan.steps or (bound is not None and len(plan.steps) <= bound)
 
@@ -132,8 +150,7 @@ def _judged(plan: Plan, question: Question, bound: int | None) -> Plan:
 
 def _cost(plan: Plan, question: Question) -> tuple[int, int]:
     most = plan.after if question.wanted is None else min(plan.after, question.wanted)
-    over = 0 if plan.room is None else sum(-n for n in plan.room.free.values() if n < 0)
-    return len(plan.undone) - most + (over if question.mends else 0), len(plan.steps)
+    return len(plan.undone) - most + len(plan.over(question.mends)), len(plan.steps)
 
 
 def _realized(hosts: Hosts, question: Question, moves: Iterable[Move]) -> Plan:
@@ -254,8 +271,10 @@ class _Program:
             targets.append(times)
         return Counts(leaving, [arriving.pop(a, 0) for a in self.problem.arrivals], targets)
 
-    def bound(self, counts: Counts) -> int:
-        """Return what the program proves, see :class:`Plan`."""
+    def bound(self, counts: Counts) -> int | None:
+        """Return what the program proves, see :class:`Plan`; ``None`` for nothing."""
+        if not math.isfinite(counts.bound):
+            return None
         undone = Costs.of(self.problem).undone
         if self.problem.wanted is None:
             moves = self.problem.most_moves

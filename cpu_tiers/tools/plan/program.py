@@ -9,12 +9,16 @@ how far the optimum could be away when the time is over. Pure.
 from __future__ import annotations
 
 import math
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import highspy
+
+_MOST_WAITS = 4
+"""So many times the given seconds may pass on a busy machine."""
 
 Row = tuple[str, str]
 """The uuid of a provider, and a resource class of the provider."""
@@ -54,7 +58,7 @@ class Problem(NamedTuple):
     :param targets: the places of a new server, for which the plan makes room.
     :param wanted: the number of new servers; ``None`` for as many as possible.
     :param most_moves: ``None`` for any number of moves.
-    :param mends: whether the plan is to bring rows back to their capacity.
+    :param mends: the rows that the plan is to bring back to their capacity.
     """
 
     free: Mapping[Row, int]
@@ -63,7 +67,7 @@ class Problem(NamedTuple):
     targets: Sequence[Claims] = ()
     wanted: int | None = 0
     most_moves: int | None = None
-    mends: bool = False
+    mends: frozenset[Row] = frozenset()
 
 
 class Counts(NamedTuple):
@@ -111,9 +115,10 @@ def solve(problem: Problem, seconds: float, start: Counts | None = None) -> Coun
     # Without the callbacks of its own constructor, which print a banner to standard output.
     super(highspy.Highs, highs).__init__()
     highs.setOptionValue("output_flag", False)
+    _stop_after(highs, seconds)
     for option, value in {
         "threads": 1,
-        "time_limit": seconds,
+        "time_limit": _MOST_WAITS * seconds,
         "mip_rel_gap": 0.0,
         "mip_abs_gap": 0.99,
         "random_seed": 1,
@@ -129,6 +134,21 @@ def solve(problem: Problem, seconds: float, start: Counts | None = None) -> Coun
         return None
     values = [round(value) for value in highs.getSolution().col_value]
     return columns.counts(values, info.mip_dual_bound)
+
+
+def _stop_after(highs: highspy.Highs, seconds: float) -> None:
+    """Let the solver end after a time of this process's CPU: the machine may be busy."""
+    import highspy
+
+    end = time.process_time() + seconds
+
+    def tell(_type: object, _text: str, _out: object, answer: Any, _data: object) -> None:
+        answer.user_interrupt = time.process_time() > end
+
+    super(highspy.Highs, highs).setCallback(tell, None)
+    for name in ("kCallbackMipInterrupt", "kCallbackSimplexInterrupt", "kCallbackIpmInterrupt"):
+        kind = getattr(highspy.cb.HighsCallbackType, name)
+        super(highspy.Highs, highs).startCallback(kind)
 
 
 class _Columns:
@@ -178,11 +198,11 @@ class _Columns:
             if free >= 0:
                 self.rows.append((dict(amounts), -math.inf, float(free)))
             else:
-                self._add_excess(dict(amounts), free)
+                self._add_excess(dict(amounts), free, is_mended=row in problem.mends)
 
-    def _add_excess(self, amounts: dict[int, float], free: int) -> None:
+    def _add_excess(self, amounts: dict[int, float], free: int, *, is_mended: bool) -> None:
         """Let a row over its capacity either have no arrivals, or end within the capacity."""
-        undone = float(self._undone) if self._problem.mends else 0.0
+        undone = float(self._undone) if is_mended else 0.0
         stays = self._add(undone, 1.0)
         entering = {column: factor for column, factor in amounts.items() if factor > 0}
         leaves = sum(-f * self.highest[c] for c, f in amounts.items() if f < 0)

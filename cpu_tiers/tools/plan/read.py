@@ -17,6 +17,7 @@ from cpu_tiers.model.providers import ProviderTrees
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.plan.hosts import Group, Hosts, Server, claims_of, kind_of
 from cpu_tiers.tools.simulation.cloud import Allocations
+from cpu_tiers.tools.simulation.reasons import hosts_of
 from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT, ServerQueries
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.snapshot_servers import ServerGroup, SnapshotServer
@@ -71,9 +72,16 @@ class ReadCloud(NamedTuple):
     unknown: tuple[str, ...]
 
 
-def read_cloud(snapshot: Snapshot, queries_of: QueriesOf, *, is_cold: bool = False) -> ReadCloud:
+def read_cloud(
+    snapshot: Snapshot,
+    queries_of: QueriesOf,
+    *,
+    is_cold: bool = False,
+    closed: frozenset[str] = frozenset(),
+) -> ReadCloud:
     """Return the hosts and the servers of a snapshot.
 
+    :param closed: the root providers of hosts that take no servers.
     :param is_cold: whether servers that are powered off may be migrated.
     """
     reader = _Reader(snapshot, queries_of, is_cold=is_cold)
@@ -82,7 +90,12 @@ def read_cloud(snapshot: Snapshot, queries_of: QueriesOf, *, is_cold: bool = Fal
         for uuid, allocations in snapshot.consumers.items()
         if (server := reader.server(uuid, allocations)) is not None
     ]
-    hosts = Hosts(cloud=reader.cloud, servers=servers, groups=reader.limits())
+    hosts = Hosts(
+        cloud=reader.cloud,
+        servers=servers,
+        groups=reader.limits(),
+        closed=closed.union(snapshot.servers.down if snapshot.servers else ()),
+    )
     return ReadCloud(hosts, UNKNOWN if snapshot.servers else (NO_SERVERS, *UNKNOWN))
 
 
@@ -114,9 +127,9 @@ class _Reader:
             return None
         known = self._known.servers.get(uuid) if self._known else SnapshotServer(name=uuid)
         stays = self._stays(uuid, known, hosts, allocations)
-        queries = () if stays else self._queries(known, allocations)
+        queries = self._queries(known, allocations)
         if isinstance(queries, str):
-            stays, queries = queries, ()
+            stays, queries = stays or queries, ()
         groups = self._groups.get(uuid, {})
         return Server(
             uuid=uuid,
@@ -140,6 +153,8 @@ class _Reader:
         """Return why a server cannot be migrated; empty if it can."""
         if known is None:
             return "it is no server of Nova: a migration or another consumer"
+        if self._known and hosts[0] in self._known.down:
+            return "its nova-compute is down: openstack server evacuate, if the host is lost"
         if len(hosts) > 1:
             return "it has allocations of several hosts: a migration has not ended"
         classes = {name for amounts in allocations.values() for name in amounts}
@@ -231,13 +246,16 @@ class _Reader:
         )
 
 
-def hosts_named(hosts: Hosts, names: Iterable[str], where: str) -> frozenset[str]:
-    """Return the uuids of hosts with names.
+def hosts_named(snapshot: Snapshot, names: Iterable[str], where: str) -> frozenset[str]:
+    """Return the root providers of hosts with names, those of Placement or of Nova's API.
 
     :param where: the argument that has the names, for an error.
     :raises InvalidInput: the cloud has no such host.
     """
-    by_name = {name: root for root, name in hosts.names.items()}
+    roots = hosts_of(snapshot.cloud(is_empty=True))
+    services = snapshot.servers.services if snapshot.servers else {}
+    by_name = {services[root]: root for root in roots if root in services}
+    by_name |= {name: root for root, name in roots.items()}
     unknown = [name for name in names if name not in by_name]
     if unknown:
         raise InvalidInput.of(

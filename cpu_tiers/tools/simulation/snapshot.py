@@ -337,18 +337,20 @@ def masked(snapshot: Snapshot) -> Snapshot:
         ),
         is_masked=True,
         taken=snapshot.taken,
-        servers=None if servers is None else _masked_servers(servers, consumers),
+        servers=None if servers is None else _masked_servers(servers, consumers, ids),
     )
 
 
-def _masked_servers(servers: SnapshotServers, ids: Mapping[str, str]) -> SnapshotServers:
+def _masked_servers(
+    servers: SnapshotServers, ids: Mapping[str, str], providers: Mapping[str, str]
+) -> SnapshotServers:
     numbers: dict[str, int] = {}
     flavors = []
     for server in servers.servers.values():
         flavor = server.flavor or Flavor(name="unknown", vcpus=1, memory_mb=1)
         number = numbers.setdefault(repr(flavor), len(numbers) + 1)
         flavors.append(masked_flavor(flavor, f"server-flavor-{number}"))
-    return servers.masked(ids, _ids(4, servers.groups), flavors)
+    return servers.masked(ids, _ids(4, servers.groups), flavors, providers)
 
 
 def _ids(kind: int, originals: Iterable[str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 from cpu_tiers.model.document import DocumentPlace
 from cpu_tiers.model.flavor import Flavor
 
-SERVERS = ("servers", "server_flavors", "groups", "services")
+SERVERS = ("servers", "server_flavors", "groups", "services", "down")
 """The keys of a snapshot since version 2."""
 
 SERVER_KEYS = ("name", "flavor", "state", "task", "locked", "stays")
@@ -59,11 +59,13 @@ class SnapshotServers:
 
     :param services: the host of each nova-compute by the uuid of its root provider, which has
         the name of the hypervisor; Nova's API wants the former.
+    :param down: the root providers of the hosts whose nova-compute is down.
     """
 
     servers: Mapping[str, SnapshotServer] = field(default_factory=dict)
     groups: Mapping[str, ServerGroup] = field(default_factory=dict)
     services: Mapping[str, str] = field(default_factory=dict)
+    down: tuple[str, ...] = ()
 
     def to_json(self, flavor_json: Callable[[Flavor], object]) -> dict[str, object]:
         """Return the keys of the document; equal flavors stand once in ``server_flavors``."""
@@ -98,16 +100,22 @@ class SnapshotServers:
             "server_flavors": flavors,
             "groups": groups,
             "services": dict(self.services),
+            "down": list(self.down),
         }
 
     def masked(
-        self, servers: Mapping[str, str], groups: Mapping[str, str], flavors: Iterable[Flavor]
+        self,
+        servers: Mapping[str, str],
+        groups: Mapping[str, str],
+        flavors: Iterable[Flavor],
+        providers: Mapping[str, str],
     ) -> SnapshotServers:
         """Return the servers with other names and ids.
 
         :param servers: the new ids of the servers by the old ids.
         :param groups: the new ids of the groups by the old ids.
         :param flavors: the masked flavor of each server, in the order of the servers.
+        :param providers: the new ids of the providers by the old ids.
         """
         return SnapshotServers(
             servers={
@@ -129,6 +137,7 @@ class SnapshotServers:
                 )
                 for number, (uuid, group) in enumerate(self.groups.items(), start=1)
             },
+            down=tuple(providers[uuid] for uuid in self.down if uuid in providers),
         )
 
 
@@ -152,7 +161,8 @@ def read_servers(
     services = at.get(document, "services", dict)
     for uuid, host in services.items():
         (at / "services" / uuid).of(host, str)
-    return SnapshotServers(servers=servers, groups=groups, services=services)
+    down = tuple((at / "down").of(uuid, str) for uuid in at.get(document, "down", list))
+    return SnapshotServers(servers=servers, groups=groups, services=services, down=down)
 
 
 def _server(at: DocumentPlace, body: object, flavors: Sequence[Flavor]) -> SnapshotServer:

@@ -1,0 +1,1 @@
+"""Plans of live migrations: ``cpu-tiers plan``."""
