@@ -82,6 +82,8 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
     searched = _searched(hosts, question)
     plans = [_realized(hosts, question, searched.moves)]
     bound = searched.fewest if question.wanted == 1 and question.room else None
+    if question.leaving:
+        bound = len(question.leaving)
     if _is_reached(plans[0], question, bound) or not seconds:
         return _judged(plans[0], question, bound)
     program = _Program(hosts, question)

@@ -1,0 +1,46 @@
+"""Hosts with servers in few words, for the tests of plans."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from cpu_tiers.model.providers import Provider
+from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.tools.plan.hosts import Group, Hosts, Server, claims_of, kind_of
+from cpu_tiers.tools.simulation import SimulatedCloud
+from tests.unit.simulation.clouds import group, provider, query
+
+
+def server(name: str, host: str, *, asks: CandidateQuery | None = None, **amounts: int) -> Server:
+    """Return a server that requests what it has of the root provider of its host."""
+    queries = (query(group("", **amounts)) if asks is None else asks,)
+    return Server(
+        uuid=name,
+        name=name,
+        host=host,
+        claims=claims_of({host: amounts}),
+        queries=queries,
+        kind=kind_of(queries),
+    )
+
+
+def hosts_of(
+    providers: Iterable[Provider],
+    servers: Iterable[Server],
+    groups: Mapping[str, Group] | None = None,
+    **more: Any,
+) -> Hosts:
+    """Return hosts whose use is that of the servers."""
+    servers = list(servers)
+    used: dict[str, dict[str, int]] = {}
+    for each in servers:
+        for (uuid, name), amount in each.claims:
+            of = used.setdefault(uuid, {})
+            of[name] = of.get(name, 0) + amount
+    cloud = SimulatedCloud(replace(p, used=used.get(p.uuid, {})) for p in providers)
+    return Hosts(cloud=cloud, servers=servers, groups=groups or {}, **more)
+
+
+def equal_hosts(number: int, **totals: int) -> list[Provider]:
+    """Return equal hosts with the names h0, h1, …"""
+    return [provider(f"h{n}", None, aggregate="", **totals) for n in range(number)]

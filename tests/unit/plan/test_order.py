@@ -1,0 +1,52 @@
+"""The order of moves: each fits while the source still has its part."""
+
+from collections.abc import Sequence
+
+from cpu_tiers.tools.plan.hosts import Room, Server
+from cpu_tiers.tools.plan.order import Move, ordered
+from tests.unit.plan.clouds import equal_hosts, hosts_of, server
+
+
+def nowhere(_: Server, __: Room, ___: Sequence[str]) -> Move | None:
+    return None
+
+
+def to(each: Server, host: str) -> Move:
+    """Return the move of a server with VCPU only to another host."""
+    ((_, amount),) = each.claims
+    return Move(each, host, (((host, "VCPU"), amount),))
+
+
+def test_a_move_waits_for_the_room_of_another() -> None:
+    a, b = server("a", "h0", VCPU=4), server("b", "h1", VCPU=4)
+    room = hosts_of(equal_hosts(3, VCPU=4), [a, b]).room()
+    steps, stuck = ordered([to(a, "h1"), to(b, "h2")], room, nowhere)
+    assert [(step.move.server.uuid, step.after) for step in steps] == [("b", ()), ("a", (1,))]
+    assert stuck == ()
+
+
+def test_moves_to_free_hosts_wait_for_nothing() -> None:
+    a, b = server("a", "h0", VCPU=2), server("b", "h0", VCPU=2)
+    room = hosts_of(equal_hosts(2, VCPU=4), [a, b]).room()
+    steps, _ = ordered([to(a, "h1"), to(b, "h1")], room, nowhere)
+    assert [step.after for step in steps] == [(), ()]
+
+
+def test_a_ring_takes_a_place_between() -> None:
+    a, b = server("a", "h0", VCPU=4), server("b", "h1", VCPU=4)
+    room = hosts_of(equal_hosts(3, VCPU=4), [a, b]).room()
+
+    def between(each: Server, _: Room, avoided: Sequence[str]) -> Move | None:
+        return None if "h2" in avoided else to(each, "h2")
+
+    steps, stuck = ordered([to(a, "h1"), to(b, "h0")], room, between)
+    ways = [(step.move.server.uuid, step.source, step.move.host, step.after) for step in steps]
+    assert ways == [("a", "h0", "h2", ()), ("b", "h1", "h0", (1,)), ("a", "h2", "h1", (1, 2))]
+    assert stuck == ()
+
+
+def test_a_ring_without_a_place_between_has_no_order() -> None:
+    a, b = server("a", "h0", VCPU=4), server("b", "h1", VCPU=4)
+    room = hosts_of(equal_hosts(2, VCPU=4), [a, b]).room()
+    steps, stuck = ordered([to(a, "h1"), to(b, "h0")], room, nowhere)
+    assert (steps, [move.server.uuid for move in stuck]) == ((), ["a", "b"])
