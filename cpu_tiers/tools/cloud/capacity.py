@@ -28,6 +28,7 @@ from cpu_tiers.tools.frame.server_request import (
     request_of,
     server_of,
     tell_left_out,
+    tell_of_plan,
     tell_unknown_additions,
     tell_unknown_states,
 )
@@ -84,6 +85,9 @@ class Capacity(NovaConfCommand, ListCommand):
                 LOG.warning(
                     "flavor %s: the search was cut short, and more servers may fit", flavor.name
                 )
+        tell_of_plan(
+            flavor.name for flavor, room in zip(flavors, rooms, strict=True) if not room.more
+        )
         hosts = partial(_hosts, show_all=parsed_args.all, is_brief=bool(tiers))
         rows: list[tuple[object, ...]] = [
             (flavor.name, room.more, hosts(room))

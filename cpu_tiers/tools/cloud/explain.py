@@ -38,6 +38,7 @@ from cpu_tiers.tools.frame.server_request import (
     queries_of,
     read_source,
     tell_number_of_nodes,
+    tell_of_plan,
     tell_unknown_additions,
     unknown_additions,
 )
@@ -99,6 +100,8 @@ class Explain(NovaConfCommand, ShowCommand):
             explanation = explain(client, queries, tell, states)
             if explanation.names and not explanation.candidates:
                 tell_number_of_nodes(client, conf, server, aggregates)
+                if any(_lacks_amounts(reason) for reason in explanation.reasons.values()):
+                    tell_of_plan([server.flavor.name])
         tell_unknown_additions(conf)
         self.status = 0 if explanation.candidates else FOUND
         traits = request_traits(conf.filter_scheduler, server.flavor.extra_specs)
@@ -139,6 +142,14 @@ class Explain(NovaConfCommand, ShowCommand):
         self.status = 0 if decisions else FOUND
         text = text_of(decisions) or "The file has no decision about the server."
         return ("decisions",), (FormattedValue(decisions, lambda _: text),)
+
+
+def _lacks_amounts(reason: HostReason) -> bool:
+    """Tell whether a host lacks only free amounts, which migrations can free."""
+    return bool(reason.lacks) and all(
+        is_resource_class(name) and not isinstance(lack, ClaimLimit)
+        for name, lack in reason.lacks.items()
+    )
 
 
 def _summary(explanation: Explanation, states: ServiceStates, not_looked_at: str) -> str:

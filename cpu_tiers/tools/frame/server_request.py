@@ -234,6 +234,12 @@ def tell_number_of_nodes(
                 return
 
 
+def tell_of_plan(flavors: Iterable[str]) -> None:
+    """Say which command knows the migrations that make room for servers without a host."""
+    for name in flavors:
+        LOG.info("cpu-tiers plan room %s says which live migrations make room.", name)
+
+
 def find_tiers(conf: cfg.ConfigOpts, cloud: CloudSource) -> None:
     """Set the options of requests by what Placement shows, and say how to give nova.conf."""
     with cloud.placement() as client:

@@ -300,10 +300,7 @@ class PlanRelieve(_PlanCommand):
             parts.append(f"{count(len(unsuited), 'server')} on a host that does not suit it")
         verdict = "Nothing to mend: no host is over its capacity, and each suits its servers."
         if parts:
-            verdict = f"{'. '.join(parts)}. "
-            verdict += f"{count(len(plan.steps), 'migration')} "
-            is_all = not left and not stay
-            verdict += "mend all." if is_all else f"leave {'; '.join(left) or 'servers'} as is."
+            verdict = f"{'. '.join(parts)}. {_mended(plan, left, has_stays=bool(stay))}"
         is_no = bool(left or stay)
         return self.shown(
             self.answer(hosts, plan, verdict[0].upper() + verdict[1:], stay=stay, is_no=is_no),
@@ -311,12 +308,21 @@ class PlanRelieve(_PlanCommand):
         )
 
 
+def _mended(plan: Plan, left: Sequence[str], *, has_stays: bool) -> str:
+    moves = count(len(plan.steps), "migration")
+    ending = "s" if len(plan.steps) == 1 else ""
+    if not left and not has_stays:
+        return f"{moves} mend{ending} all."
+    rest = [*left, *(["servers that cannot leave"] if has_stays else [])]
+    return f"{moves} leave{ending} {'; '.join(rest)} as it is."
+
+
 def _is_unsuited(hosts: Hosts, server: Server, chosen: frozenset[str]) -> bool:
     return (
         server.host in chosen
         and server.host not in hosts.closed
         and bool(server.queries)
-        and not hosts.places(server.queries, server.host)
+        and not hosts.suits(server.queries, server.host)
     )
 
 

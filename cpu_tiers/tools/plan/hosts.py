@@ -167,6 +167,11 @@ class Hosts:
             of_kind[root] = tuple(self._places(queries, self._by_root[root]))
         return of_kind[root]
 
+    def suits(self, queries: Sequence[CandidateQuery], root: str) -> bool:
+        """Tell whether a host suits a request but for its amounts: traits, units, aggregates."""
+        host = self._by_root[root]
+        return any(solvers.of(host) is not None for solvers in self._solvers_of(queries))
+
     def all_places(
         self, queries: Sequence[CandidateQuery]
     ) -> Iterable[tuple[str, tuple[Claims, ...]]]:
@@ -185,18 +190,22 @@ class Hosts:
                 seen.add(place)
                 yield place
 
-    def _solutions(
-        self, queries: Sequence[CandidateQuery], host: HostProviders
-    ) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """Return the claims of a request on an empty host, which equal hosts have in common."""
+    def _solvers_of(self, queries: Sequence[CandidateQuery]) -> list[Solvers]:
         kind = kind_of(queries)
         if kind not in self._solvers:
             self._solvers[kind] = [
                 Solvers(self.cloud, cheaper(query), each_order=False, nodes_apart=True)
                 for query in queries
             ]
+        return self._solvers[kind]
+
+    def _solutions(
+        self, queries: Sequence[CandidateQuery], host: HostProviders
+    ) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """Return the claims of a request on an empty host, which equal hosts have in common."""
+        kind = kind_of(queries)
         found: list[tuple[tuple[int, int], ...]] = []
-        for number, solvers in enumerate(self._solvers[kind]):
+        for number, solvers in enumerate(self._solvers_of(queries)):
             solver = solvers.of(host)
             if solver is None:
                 continue

@@ -84,9 +84,8 @@ def test_a_server_that_stays(plan: Run) -> None:
 
 def test_survivors(plan: Run) -> None:
     assert plan(cloud(), "survive").startswith("Yes: if any one of 2 hosts fails")
-    assert "Afterwards 1 further host may not fail" in plan(
-        cloud(), "drain", "cn0", "--keep", 1, status=3
-    )
+    lost = plan(cloud(), "drain", "cn0", "--keep", 1, status=3)
+    assert "Afterwards 1 further host may not fail" in " ".join(lost.split())
     kept = plan(cloud(hosts=3), "drain", "cn0", "--keep", 1)
     assert "Afterwards 1 further host may fail: every server finds a place." in " ".join(
         kept.split()
