@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from cpu_tiers.model.inventory import Inventory, ResourceProvider
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.tools.simulation import CloudProvider
+from cpu_tiers.tools.simulation import CloudProvider, SimulatedCloud
 from tests.random_clouds.providers import ALLOCATION, insert, placement_rows
 
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "SRIOV_NET_VF", "CUSTOM_CARD")
@@ -74,6 +74,17 @@ def draw_query(rng: random.Random, states: Sequence[CloudProvider]) -> Candidate
         root_required=_some(rng, TRAITS, 0.02),
         root_forbidden=_some(rng, ["CUSTOM_GREEN"], 0.1),
     )
+
+
+def likely_query(
+    rng: random.Random, states: list[CloudProvider], cloud: SimulatedCloud
+) -> CandidateQuery:
+    """Return a query that mostly has candidates: of few queries the first that has."""
+    for _ in range(5):
+        query = draw_query(rng, states)
+        if cloud.candidates(query).allocation_requests:
+            break
+    return query
 
 
 def _tree(

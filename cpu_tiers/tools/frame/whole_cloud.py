@@ -62,7 +62,11 @@ def _read_servers(services: Services, faults: FaultList) -> SnapshotServers:
         servers=servers,
         groups=groups,
         services={node: compute.host for compute in computes for node in compute.nodes},
-        down=tuple(node for compute in computes if not compute.is_up for node in compute.nodes),
+        down=tuple(
+            dict.fromkeys(
+                node for compute in computes if not compute.is_up for node in compute.nodes
+            )
+        ),
     )
 
 

@@ -15,7 +15,7 @@ from cpu_tiers.tools.plan.hosts import Room, Server
 from cpu_tiers.tools.plan.program import Claims, Row
 
 
-class Move(NamedTuple):
+class Migration(NamedTuple):
     """A server, and the place where it goes."""
 
     server: Server
@@ -27,14 +27,14 @@ class Move(NamedTuple):
         return (*self.claims, *self.server.memberships(self.host))
 
 
-class Step(NamedTuple):
+class PlanStep(NamedTuple):
     """A migration in the order of the plan.
 
     :param source: the uuid of the host that the server leaves, with what it gives back there.
     :param after: the numbers of the steps, from 1, that must be done before this step begins.
     """
 
-    move: Move
+    move: Migration
     source: str
     leaving: Claims
     after: tuple[int, ...] = ()
@@ -43,29 +43,29 @@ class Step(NamedTuple):
 class Ordered(NamedTuple):
     """The steps of a plan, and the moves that found no order."""
 
-    steps: tuple[Step, ...]
-    stuck: tuple[Move, ...]
+    steps: tuple[PlanStep, ...]
+    stuck: tuple[Migration, ...]
 
 
-Between = Callable[[Server, Room, Sequence[str]], Move | None]
+Between = Callable[[Server, Room, Sequence[str]], Migration | None]
 """Returns a place for a server in a room on none of some hosts; ``None`` without one."""
 
 
-def ordered(moves: Iterable[Move], start: Room, between: Between) -> Ordered:
+def ordered(moves: Iterable[Migration], start: Room, between: Between) -> Ordered:
     """Return the moves in an order in which each fits.
 
     :param between: finds the place between for a server of a ring.
     """
-    room, steps = start.copy(), list[Step]()
+    room, steps = start.copy(), list[PlanStep]()
     waiting = {move.server.uuid: move for move in moves}
     at = {uuid: _present(move.server) for uuid, move in waiting.items()}
     has_hopped: set[str] = set()
 
-    def go(move: Move) -> None:
+    def go(move: Migration) -> None:
         source, leaving = at[move.server.uuid]
         room.take(move.entering())
         room.take(leaving, -1)
-        steps.append(Step(move, source, leaving))
+        steps.append(PlanStep(move, source, leaving))
         at[move.server.uuid] = move.host, move.entering()
 
     while waiting:
@@ -88,12 +88,12 @@ def _present(server: Server) -> tuple[str, Claims]:
 
 
 def _hop(
-    waiting: Iterable[Move],
+    waiting: Iterable[Migration],
     has_hopped: set[str],
     at: dict[str, tuple[str, Claims]],
     room: Room,
     between: Between,
-) -> Move | None:
+) -> Migration | None:
     """Return a move to a place between, of a server for whose place another server waits."""
     waiting = tuple(waiting)
     lacking = {row for move in waiting for row, n in move.entering() if room.of(row) < n}
@@ -106,7 +106,7 @@ def _hop(
     return None
 
 
-def with_after(steps: Sequence[Step], start: Room) -> tuple[Step, ...]:
+def with_after(steps: Sequence[PlanStep], start: Room) -> tuple[PlanStep, ...]:
     """Return the steps, each with the steps that must be done before.
 
     A step waits for as many of the earlier releases of its rows as it needs beside all earlier

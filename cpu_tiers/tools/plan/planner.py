@@ -15,18 +15,18 @@ from typing import NamedTuple
 
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
-from cpu_tiers.tools.plan.order import Move, Step, ordered
+from cpu_tiers.tools.plan.order import Migration, PlanStep, ordered
 from cpu_tiers.tools.plan.program import (
-    Arrival,
     Claims,
     Costs,
     Counts,
     Departure,
+    KindPlace,
     Problem,
     Row,
     solve,
 )
-from cpu_tiers.tools.plan.search import Search
+from cpu_tiers.tools.plan.search import MoveSearch
 
 LOG = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class Plan(NamedTuple):
     :param is_proven: whether the plan reaches the bound.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
     undone: tuple[Server, ...] = ()
     before: int = 0
     after: int = 0
@@ -97,8 +97,8 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
     return _judged(min(plans, key=lambda plan: _cost(plan, question)), question, bound)
 
 
-def _searched(hosts: Hosts, question: Question) -> Search:
-    search = Search(hosts)
+def _searched(hosts: Hosts, question: Question) -> MoveSearch:
+    search = MoveSearch(hosts)
     leaving = [server for server in hosts.servers if server.uuid in question.leaving]
     search.leave(server for server in leaving if not server.stays)
     if question.mends:
@@ -112,7 +112,7 @@ def _searched(hosts: Hosts, question: Question) -> Search:
     return search
 
 
-def _mend(search: Search, rows: frozenset[Row]) -> None:
+def _mend(search: MoveSearch, rows: frozenset[Row]) -> None:
     """Move servers of rows over their capacity until the excess is gone or nothing can move."""
     for servers in search.hosts.by_host().values():
         for server in sorted(servers, key=lambda server: server.claims, reverse=True):
@@ -155,12 +155,12 @@ def _cost(plan: Plan, question: Question) -> tuple[int, int]:
     return len(plan.undone) - most + len(plan.over(question.mends)), len(plan.steps)
 
 
-def _realized(hosts: Hosts, question: Question, moves: Iterable[Move]) -> Plan:
+def _realized(hosts: Hosts, question: Question, moves: Iterable[Migration]) -> Plan:
     """Return the moves in order; a move without an order is left out."""
     start = hosts.room()
-    search = Search(hosts)
+    search = MoveSearch(hosts)
 
-    def between(server: Server, room: Room, avoided: Sequence[str]) -> Move | None:
+    def between(server: Server, room: Room, avoided: Sequence[str]) -> Migration | None:
         search.room = room
         search.forget()
         return search.move(server, avoided)
@@ -222,7 +222,7 @@ class _Program:
             for (kind, host, claims, must), servers in groups.items()
         ]
         arrivals = [
-            Arrival(number, host, claims)
+            KindPlace(number, host, claims)
             for kind, number in numbers.items()
             for host, places in hosts.all_places(queries[kind])
             for claims in places
@@ -258,7 +258,7 @@ class _Program:
             for n, servers in enumerate(self._servers)
             for server in servers
         }
-        final: dict[str, Move] = {step.move.server.uuid: step.move for step in plan.steps}
+        final: dict[str, Migration] = {step.move.server.uuid: step.move for step in plan.steps}
         for uuid, move in final.items():
             number, kind = kinds[uuid]
             leaving[number] += 1
@@ -285,16 +285,16 @@ class _Program:
         must = sum(d.number for d in self.problem.departures if d.must_leave)
         return max(0, math.ceil(counts.bound + undone * must - 1e-6))
 
-    def moves(self, counts: Counts) -> list[Move]:
+    def moves(self, counts: Counts) -> list[Migration]:
         """Return servers with targets, as the counts say."""
-        moves: list[Move] = []
+        moves: list[Migration] = []
         by_kind: dict[int, list[Server]] = defaultdict(list)
         for servers, departure, count in zip(
             self._servers, self.problem.departures, counts.leaving, strict=True
         ):
             # A server without a group has a target sooner than its twin.
             by_kind[departure.kind] += sorted(servers, key=lambda s: len(s.apart))[:count]
-        targets: dict[int, list[Arrival]] = defaultdict(list)
+        targets: dict[int, list[KindPlace]] = defaultdict(list)
         for arrival, count in zip(self.problem.arrivals, counts.arriving, strict=True):
             targets[arrival.kind] += [arrival] * count
         groups = self._start.copy()
@@ -303,7 +303,9 @@ class _Program:
         return moves
 
 
-def _matched(servers: Sequence[Server], targets: Sequence[Arrival], groups: Room) -> list[Move]:
+def _matched(
+    servers: Sequence[Server], targets: Sequence[KindPlace], groups: Room
+) -> list[Migration]:
     """Return each server with a target on another host that its groups allow.
 
     A target passes to the next server along a path of exchanges, so no server is left out if
@@ -331,7 +333,7 @@ def _matched(servers: Sequence[Server], targets: Sequence[Arrival], groups: Room
     for number in sorted(range(len(servers)), key=lambda n: len(allowed[n])):
         give(number, set())
     moves = [
-        Move(servers[n], targets[target].host, targets[target].claims)
+        Migration(servers[n], targets[target].host, targets[target].claims)
         for target, n in owner.items()
     ]
     for move in moves:

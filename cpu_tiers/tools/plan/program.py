@@ -43,7 +43,7 @@ class Departure(NamedTuple):
     must_leave: bool = False
 
 
-class Arrival(NamedTuple):
+class KindPlace(NamedTuple):
     """A place that servers of a kind can take: an allocation candidate of a host."""
 
     kind: int
@@ -63,7 +63,7 @@ class Problem(NamedTuple):
 
     free: Mapping[Row, int]
     departures: Sequence[Departure]
-    arrivals: Sequence[Arrival]
+    arrivals: Sequence[KindPlace]
     targets: Sequence[Claims] = ()
     wanted: int | None = 0
     most_moves: int | None = None

@@ -12,7 +12,7 @@ from itertools import chain, combinations
 
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.plan.hosts import Hosts, Server
-from cpu_tiers.tools.plan.order import Move
+from cpu_tiers.tools.plan.order import Migration
 from cpu_tiers.tools.plan.program import Claims
 
 Queries = Sequence[CandidateQuery]
@@ -24,7 +24,7 @@ _MOST_COMBINATIONS = 500
 _MOST_TRIES = 400
 
 
-class Search:
+class MoveSearch:
     """Moves found so far, and the room after the moves.
 
     :param fixed: the servers that the search must not move.
@@ -33,7 +33,7 @@ class Search:
     def __init__(self, hosts: Hosts) -> None:
         self.hosts = hosts
         self.room = hosts.room()
-        self.moves: list[Move] = []
+        self.moves: list[Migration] = []
         self.fewest: int | None = None
         self._servers = hosts.by_host()
         self._movable: dict[str, list[Server]] = {
@@ -59,7 +59,7 @@ class Search:
             if self.room.fits(place[1]):
                 yield place
 
-    def move(self, server: Server, avoided: Collection[str] = ()) -> Move | None:
+    def move(self, server: Server, avoided: Collection[str] = ()) -> Migration | None:
         """Return the tightest place of a server beside its own host; ``None`` without one."""
         best, least = None, float("inf")
         for host, claims in self.fitting(server.queries, server.kind):
@@ -69,14 +69,14 @@ class Search:
                 continue
             left = sum(self.room.of(row) / amount for row, amount in claims)
             if left < least:
-                best, least = Move(server, host, claims), left
+                best, least = Migration(server, host, claims), left
         return best
 
     def forget(self) -> None:
         """Look at all places again, because the room has become larger."""
         self._open.clear()
 
-    def commit(self, move: Move) -> None:
+    def commit(self, move: Migration) -> None:
         """Note a move, of which the place of the server becomes free."""
         server = move.server
         self.room.take(move.entering())

@@ -7,14 +7,13 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.tools.placement import allocations
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.plan.hosts import Hosts, Server, claims_of, kind_of
-from cpu_tiers.tools.plan.order import Step
+from cpu_tiers.tools.plan.order import PlanStep
 from cpu_tiers.tools.plan.planner import Question, make_plan
 from cpu_tiers.tools.simulation import SimulatedCloud
 from cpu_tiers.tools.simulation.reasons import hosts_of
 from tests import made_once
 from tests.draws import clouds, repeatable
-from tests.functional.placement.test_simulation import likely
-from tests.random_clouds.states import CLASSES, TRAITS, draw_state, write_state
+from tests.random_clouds.states import CLASSES, TRAITS, draw_state, likely_query, write_state
 
 SERVERS = 8
 
@@ -35,7 +34,7 @@ def carried_out(client: PlacementClient, rng: random.Random) -> int:
     states = draw_state(rng)
     write_state(states)
     cloud = SimulatedCloud(states)
-    queries = [likely(rng, states, cloud) for _ in range(3)]
+    queries = [likely_query(rng, states, cloud) for _ in range(3)]
     servers = []
     for number in range(SERVERS):
         query = rng.choice(queries)
@@ -71,7 +70,7 @@ def carried_out(client: PlacementClient, rng: random.Random) -> int:
     return len(plan.steps)
 
 
-def migrate(client: PlacementClient, step: Step) -> None:
+def migrate(client: PlacementClient, step: PlanStep) -> None:
     """Migrate as Nova does: the migration gets the source, and the server claims the target."""
     server, migration = step.move.server.uuid, str(uuid.uuid4())
     amounts: dict[str, dict[str, int]] = {}

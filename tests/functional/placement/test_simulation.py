@@ -10,15 +10,21 @@ from collections.abc import Set
 
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
-from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import InsufficientCapacity
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.simulation import Allocations, ClaimRefused, CloudProvider, SimulatedCloud
+from cpu_tiers.tools.simulation import Allocations, ClaimRefused, SimulatedCloud
 from cpu_tiers.tools.simulation.cloud import identity
 from tests import made_once
 from tests.draws import clouds, repeatable
-from tests.random_clouds.states import CLASSES, SHARES, TRAITS, draw_query, draw_state, write_state
+from tests.random_clouds.states import (
+    CLASSES,
+    SHARES,
+    TRAITS,
+    draw_state,
+    likely_query,
+    write_state,
+)
 
 CLAIMS, QUERIES = 4, 2
 
@@ -44,7 +50,7 @@ def compare(client: PlacementClient, rng: random.Random) -> Counter[str]:
     states = draw_state(rng)
     write_state(states)
     cloud = SimulatedCloud(states)
-    queries = [likely(rng, states, cloud) for _ in range(QUERIES)]
+    queries = [likely_query(rng, states, cloud) for _ in range(QUERIES)]
     searches = [cloud.search(query) for query in queries]
     shared = {state.uuid for state in states if SHARES in state.traits}
     counts: Counter[str] = Counter()
@@ -61,17 +67,6 @@ def compare(client: PlacementClient, rng: random.Random) -> Counter[str]:
             allocations = perturbed(rng, rng.choice(claimable).allocations)
             counts[claim(client, cloud, allocations, number)] += 1
     return counts
-
-
-def likely(
-    rng: random.Random, states: list[CloudProvider], cloud: SimulatedCloud
-) -> CandidateQuery:
-    """Return a query that mostly has candidates: of few queries the first that has."""
-    for _ in range(5):
-        query = draw_query(rng, states)
-        if cloud.candidates(query).allocation_requests:
-            break
-    return query
 
 
 def assert_same(

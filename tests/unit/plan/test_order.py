@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 
 from cpu_tiers.tools.plan.hosts import Room, Server
-from cpu_tiers.tools.plan.order import Move, ordered
+from cpu_tiers.tools.plan.order import Migration, ordered
 from tests.unit.plan.clouds import equal_hosts, hosts_of, server
 
 
-def nowhere(_: Server, __: Room, ___: Sequence[str]) -> Move | None:
+def nowhere(_: Server, __: Room, ___: Sequence[str]) -> Migration | None:
     return None
 
 
-def to(each: Server, host: str) -> Move:
+def to(each: Server, host: str) -> Migration:
     """Return the move of a server with VCPU only to another host."""
     ((_, amount),) = each.claims
-    return Move(each, host, (((host, "VCPU"), amount),))
+    return Migration(each, host, (((host, "VCPU"), amount),))
 
 
 def test_a_move_waits_for_the_room_of_another() -> None:
@@ -36,7 +36,7 @@ def test_a_ring_takes_a_place_between() -> None:
     a, b = server("a", "h0", VCPU=4), server("b", "h1", VCPU=4)
     room = hosts_of(equal_hosts(3, VCPU=4), [a, b]).room()
 
-    def between(each: Server, _: Room, avoided: Sequence[str]) -> Move | None:
+    def between(each: Server, _: Room, avoided: Sequence[str]) -> Migration | None:
         return None if "h2" in avoided else to(each, "h2")
 
     steps, stuck = ordered([to(a, "h1"), to(b, "h0")], room, between)

@@ -136,22 +136,3 @@ def test_the_document_and_a_masked_snapshot_have_the_servers() -> None:
     assert "web" not in str(hidden.to_json())
     version_1 = {**snapshot(version_1=True).to_json(), "version": 1}
     assert Snapshot.parse(version_1, where="s").servers is None
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "fault"),
-    [
-        ("servers", {"a": 7}, "s, servers, a: got 7; give an object"),
-        ("servers", {"a": {"flavor": 9}}, "servers, a, flavor: got 9; give the number"),
-        ("servers", {"a": {"color": "red"}}, "servers, a, color: got 'red'; cpu-tiers knows"),
-        ("servers", {"a": {"locked": 1}}, "servers, a, locked: got 1; give true or false"),
-        ("groups", {"g": {"most": 0}}, "groups, g, most: got 0; give a whole number from 1"),
-        ("groups", {"g": {"members": [7]}}, "groups, g, members: got 7; give a text"),
-        ("services", {"h": 7}, "services, h: got 7; give a text"),
-        ("down", [7], "s, down: got 7; give a text"),
-    ],
-)
-def test_faults_of_servers(key: str, value: object, fault: str) -> None:
-    with pytest.raises(InvalidInput) as error:
-        Snapshot.parse({**snapshot().to_json(), key: value}, where="s")
-    assert fault in str(error.value)

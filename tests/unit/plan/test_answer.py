@@ -1,0 +1,70 @@
+"""The answer of a plan in words and as a script."""
+
+from typing import Any
+
+import pytest
+
+from cpu_tiers.tools.plan.answer import Answer, moves_text, proof_text, script, stays_text
+from cpu_tiers.tools.plan.order import Migration, PlanStep
+from cpu_tiers.tools.plan.planner import Plan
+from tests.unit.plan.clouds import server
+
+STEP = PlanStep(Migration(server("id", "h0", VCPU=1), "h1", ((("h1", "VCPU"), 1),)), "h0", ())
+ROW: dict[str, Any] = {"name": "web", "from": "h0", "to": "h1", "after": [1, 2]}
+MOVE: dict[str, Any] = {"server": "id", "host": "h1", "live": True}
+
+
+@pytest.mark.parametrize(
+    ("plan", "is_most", "text"),
+    [
+        (Plan((STEP,), is_proven=True), False, "Proven: no plan has fewer moves."),
+        (Plan((STEP,), is_proven=True), True, "Proven: no plan makes more room."),
+        (Plan((STEP,), bound=1), False, "Not proven: every plan has at least 1 move."),
+        (Plan((), bound=7), True, "Not proven: no plan makes room for more than 7 in all."),
+        (Plan((STEP,)), False, "Not proven: the plan is the best that the search found."),
+        (Plan(()), False, ""),
+    ],
+)
+def test_what_is_proven(plan: Plan, is_most: bool, text: str) -> None:  # a table
+    answer = Answer(verdict="", plan=plan, hosts={}, services={})
+    assert proof_text(answer, is_most=is_most) == text
+
+
+def test_the_table_fits() -> None:
+    assert moves_text([ROW], 80).splitlines()[-1] == "1  web     h0    h1  1, 2"
+    long = {**ROW, "name": "w" * 70, "after": []}
+    assert moves_text([long], 80).splitlines() == [f"1. {'w' * 70}", "   from h0", "   to h1"]
+    assert moves_text([], 80) == ""
+
+
+def test_a_tenant_writes_no_lines() -> None:
+    assert "\n" not in moves_text([{**ROW, "name": "a\nb"}], 80).splitlines()[-1]
+    lines = script("words\nrm -rf /", [{**MOVE, "server": "x; reboot", "host": "$(halt)"}])
+    assert lines.splitlines()[1] == "# words\\nrm -rf /"
+    assert lines.splitlines()[-1].endswith("--host '$(halt)' --wait 'x; reboot'")
+
+
+def test_what_stays_is_shortened() -> None:
+    rows = [{"name": f"s{n}", "why": "locked"} for n in range(3)]
+    assert stays_text(rows, 1).splitlines() == [
+        "What stays:",
+        "  s0: locked",
+        "  … and 2 more; --all shows all",
+    ]
+
+
+def test_the_moves_as_data() -> None:
+    answer = Answer(
+        verdict="", plan=Plan((STEP,)), hosts={"h0": "a", "h1": "b"}, services={"h1": "compute1"}
+    )
+    assert answer.moves() == [
+        {
+            "server": "id",
+            "name": "id",
+            "from": "a",
+            "to": "b",
+            "after": [],
+            "live": True,
+            "host": "compute1",
+        }
+    ]

@@ -1,0 +1,66 @@
+"""The program of whole numbers: counts of leaving and arriving servers, and the bound."""
+
+import pytest
+
+from cpu_tiers.tools.plan.program import (
+    Claims,
+    Counts,
+    Departure,
+    KindPlace,
+    Problem,
+    solve,
+)
+
+
+def cpus(host: str, amount: int) -> Claims:
+    return (((host, "VCPU"), amount),)
+
+
+FREE = {("a", "VCPU"): 2, ("b", "VCPU"): 4}
+PROBLEM = Problem(
+    FREE,
+    departures=[Departure(0, "a", cpus("a", 3), number=2)],
+    arrivals=[KindPlace(0, "a", cpus("a", 3)), KindPlace(0, "b", cpus("b", 3))],
+    targets=[cpus("a", 5)],
+    wanted=1,
+)
+
+
+def test_the_fewest_moves() -> None:
+    # 5 of a: 2 are free and 3 come free when one of the two servers goes to b.
+    counts = solve(PROBLEM, 20)
+    assert counts is not None
+    assert (counts.leaving, counts.arriving, counts.targets) == ([1], [0, 1], [1])
+    assert counts.bound == pytest.approx(1)
+
+
+def test_a_start_that_is_the_best() -> None:
+    counts = solve(PROBLEM, 20, Counts([1], [0, 1], [1]))
+    assert counts is not None
+    assert counts.leaving == [1]
+
+
+def test_no_more_moves_than_allowed() -> None:
+    counts = solve(PROBLEM._replace(most_moves=0), 20)
+    assert counts is not None
+    assert (counts.leaving, counts.targets) == ([0], [0])
+
+
+def test_as_many_as_possible() -> None:
+    counts = solve(PROBLEM._replace(wanted=None, targets=[cpus("a", 2), cpus("b", 2)]), 20)
+    assert counts is not None
+    assert sum(counts.targets) == 3  # 1 of a and 2 of b without a move; no move makes a fourth
+
+
+def test_an_excess_ends_or_nothing_enters() -> None:
+    over = {("a", "VCPU"): -1, ("b", "VCPU"): 4}
+    problem = PROBLEM._replace(free=over, targets=[cpus("a", 2)])
+    counts = solve(problem, 20)
+    assert counts is not None
+    assert (counts.leaving, counts.targets) == ([1], [1])  # -1 + 3 - 2 = 0
+    stays = solve(problem._replace(departures=[]), 20)
+    assert stays is not None
+    assert stays.targets == [0]
+    mended = solve(problem._replace(wanted=0, mends=frozenset(over)), 20)
+    assert mended is not None
+    assert mended.leaving == [1]
