@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import highspy
 
-_MOST_WAITS = 4
+_MOST_WAITS = 10
 """So many times the given seconds may pass on a busy machine."""
 
 Row = tuple[str, str]

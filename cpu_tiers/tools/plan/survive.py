@@ -62,10 +62,14 @@ class Survivors:
             room.take((*server.claims, *server.memberships(server.host)), -1)
         changed: set[str] = set()
         homeless = []
+        full = set[str]()  # the kinds without a place: the room only becomes less
         for server in servers:
-            place = self._place(server, room, failed, changed)
+            is_hopeless = server.kind in full
+            place = None if is_hopeless else self._place(server, room, failed, changed)
             if place is None:
                 homeless.append(server)
+                if not server.apart:
+                    full.add(server.kind)
                 continue
             host, claims = place
             room.take((*claims, *server.memberships(host)))
