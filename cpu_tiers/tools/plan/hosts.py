@@ -110,6 +110,7 @@ class Hosts:
     """The hosts of a cloud with their servers.
 
     :param names: the names of the hosts by the uuid of the root provider.
+    :param is_cut: whether a host has more places than are known, so that nothing is proven.
     """
 
     cloud: SimulatedCloud
@@ -117,6 +118,7 @@ class Hosts:
     groups: Mapping[str, Group] = field(default_factory=dict)
     closed: frozenset[str] = frozenset()
     names: Mapping[str, str] = field(init=False)
+    is_cut: bool = field(init=False, default=False)
     _by_root: Mapping[str, HostProviders] = field(init=False)
     _known: dict[str, dict[str, tuple[Claims, ...]]] = field(init=False, default_factory=dict)
     _shapes: dict[object, tuple[tuple[tuple[int, int], ...], ...]] = field(
@@ -212,7 +214,9 @@ class Hosts:
             key = kind, number, id(solver), tuple([stock.capacity for stock in host.stocks])
             if key not in self._shapes:
                 empty = [Stock(s.name, s.inventory, 0) for s in host.stocks]
-                solutions = islice(solver.each(empty), MOST_PLACES)
-                self._shapes[key] = tuple(solution.claims for solution in solutions)
+                solutions = islice(solver.each(empty), MOST_PLACES + 1)
+                places = tuple(solution.claims for solution in solutions)
+                self.is_cut = self.is_cut or len(places) > MOST_PLACES
+                self._shapes[key] = places[:MOST_PLACES]
             found += self._shapes[key]
         return tuple(found)

@@ -84,6 +84,8 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
     bound = searched.fewest if question.wanted == 1 and question.room else None
     if question.leaving:
         bound = len(question.leaving)
+    if hosts.is_cut:
+        bound = None
     if _is_reached(plans[0], question, bound) or not seconds:
         return _judged(plans[0], question, bound)
     program = _Program(hosts, question)
@@ -94,6 +96,8 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
             proven = program.bound(counts)
             bounds = [each for each in (bound, proven) if each is not None]
             bound = max(bounds, default=None)
+    if hosts.is_cut:
+        return min(plans, key=lambda plan: _cost(plan, question))
     return _judged(min(plans, key=lambda plan: _cost(plan, question)), question, bound)
 
 

@@ -7,7 +7,7 @@ the place that leaves the least room beside it. Pure.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, combinations
 
 from cpu_tiers.model.request import CandidateQuery
@@ -41,6 +41,7 @@ class MoveSearch:
             for host, servers in self._servers.items()
         }
         self._open: dict[str, list[tuple[str, Claims]]] = {}
+        self._rows: dict[str, frozenset[tuple[str, str]]] = {}
         self._by_place: dict[str, list[tuple[str, Claims]]] = {}
 
     def fitting(self, queries: Queries, kind: str) -> Iterator[tuple[str, Claims]]:
@@ -115,7 +116,7 @@ class MoveSearch:
                 for servers in self._sets(host, claims, size)
             )
             for number, (claims, servers) in enumerate(tries):
-                self.fewest = size if self.fewest is None else self.fewest
+                self._may_need(size)
                 if size > limit or number >= _MOST_TRIES:
                     break
                 if self._clear(claims, servers):
@@ -128,6 +129,15 @@ class MoveSearch:
             if len(servers) <= limit and self._clear(claims, servers):
                 return True
         return False
+
+    def _may_need(self, moves: int) -> None:
+        """Note that so many moves may be enough; of the first note on, fewer never are."""
+        self.fewest = moves if self.fewest is None else min(self.fewest, moves)
+
+    def _own_rows(self, host: str) -> Set[tuple[str, str]]:
+        if host not in self._rows:
+            self._rows[host] = frozenset(self.hosts.rows_of(host))
+        return self._rows[host]
 
     def _clear(self, claims: Claims, servers: Sequence[Server]) -> bool:
         """Move servers away and claim their place; nothing if a server has no other place."""
@@ -151,6 +161,8 @@ class MoveSearch:
     def _sets(self, host: str, claims: Claims, size: int) -> Iterator[list[Server]]:
         """Yield sets of servers of a host without which a claim has room, each kind once."""
         lacking = self._lacking(claims)
+        if not lacking.keys() <= self._own_rows(host):
+            self._may_need(1)  # a server of another host may free a shared provider
         useful = [
             server
             for server in _each_kind(self._movable.get(host, ()), size)
@@ -158,6 +170,7 @@ class MoveSearch:
         ]
         for number, servers in enumerate(combinations(useful, size)):
             if number >= _MOST_COMBINATIONS:
+                self._may_need(size)  # a set that is not tried may suffice
                 return
             if _covers(servers, lacking):
                 yield list(servers)
