@@ -27,8 +27,10 @@ DOMAIN_XML = "cpu_tiers.domain_xml"
 SCORINGS = "cpu_tiers.scorings"
 
 
-def load(namespace: str) -> dict[str, Callable[..., Any]]:
+def load(namespace: str, *, others_only: bool = False) -> dict[str, Callable[..., Any]]:
     """Return the plugins of a namespace by name, in the order of their names.
+
+    :param others_only: leave out the plugins of cpu-tiers itself.
 
     :raises ExtensionError: a plugin does not load, is not callable, or has the name
         of another plugin.
@@ -47,7 +49,15 @@ def load(namespace: str) -> dict[str, Callable[..., Any]]:
         if not callable(extension.plugin):
             raise ExtensionError(f"{namespace}: {extension.entry_point_target} is not callable")
         plugins[extension.name] = extension.plugin
+    if others_only:
+        targets = {extension.name: str(extension.entry_point_target) for extension in manager}
+        return {name: each for name, each in plugins.items() if not is_ours(targets[name])}
     return plugins
+
+
+def is_ours(target: str) -> bool:
+    """Tell whether an entry point leads into cpu-tiers itself."""
+    return target.startswith("cpu_tiers.")
 
 
 def _refuse(manager: ExtensionManager[Any], entry_point: EntryPoint, error: BaseException) -> None:

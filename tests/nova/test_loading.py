@@ -149,6 +149,7 @@ CASES = {
 WINGS = {
     *("nova.numa", "nova.scheduler.numa", "nova.scheduler.reasons", "nova.compute.numa"),
     *("extra_specs.numa", "translators.numa", "translators.constraints", "weights.cost"),
+    "nova.compute.plugins",
 }
 
 

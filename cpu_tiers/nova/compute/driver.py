@@ -13,15 +13,18 @@ import copy
 import functools
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
 
 from nova import exception, objects
+from nova.context import RequestContext
 from nova.virt.libvirt import driver
 from nova.virt.libvirt.guest import Guest
 from nova.virt.virtapi import VirtAPI
 from oslo_config import cfg
 
 from cpu_tiers.conf import libvirt
+from cpu_tiers.errors import ExtensionError
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS, VCPU_SHARES, names_of_trait
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, OF_TREE
 from cpu_tiers.nova import options
@@ -37,12 +40,15 @@ from cpu_tiers.placement.steps import State
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.compute.numa.numa_inventory import NodeReporter
+    from cpu_tiers.nova.compute.plugins import Plugins
 
 LOG = logging.getLogger(__name__)
 
 
 class LibvirtDriver(driver.LibvirtDriver):
     """Nova's libvirt driver, which also reports NUMA nodes and shares and gives guests weights."""
+
+    _plugins: Plugins | None = None
 
     def __init__(self, virtapi: VirtAPI, read_only: bool = False) -> None:
         """Register the options of cpu-tiers and turn on the features of nova-compute.
@@ -51,10 +57,46 @@ class LibvirtDriver(driver.LibvirtDriver):
         if an option of cpu-tiers is malformed. Nova would take the error of an option for the
         error of a class that is no compute driver.
         """
-        with refusals_end_process(cfg.ConfigFileValueError):
+        with refusals_end_process(cfg.ConfigFileValueError, ExtensionError):
             options.register(libvirt)
             COMPUTE.start()
+            self._plugins = self._load_plugins()
         super().__init__(virtapi, read_only)
+
+    def _load_plugins(self) -> Plugins | None:
+        """Return the plugins of other distributions, or ``None`` if no distribution has one."""
+        if not has_plugins():
+            return None
+        from cpu_tiers.nova.compute import plugins
+
+        plugins.check_signature(driver.LibvirtDriver._get_guest_xml)
+        return plugins.Plugins(lambda: self._host.get_capabilities().to_xml())
+
+    def init_host(self, host: str) -> None:
+        """Start as Nova's driver; the process ends if plugins contradict each other, or Nova."""
+        super().init_host(host)
+        if self._plugins:
+            from cpu_tiers.nova.compute.plugins import host_of
+
+            with refusals_end_process(ExtensionError):
+                topology = host_of(self._get_host_numa_topology())
+                self._plugins.check_elements(topology, self._arch)
+
+    @property
+    def _arch(self) -> str:
+        return str(self._host.get_capabilities().host.cpu.arch)
+
+    def _get_guest_xml(
+        self, context: RequestContext, instance: objects.Instance, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Return Nova's XML of a guest, with the elements of plugins."""
+        xml = super()._get_guest_xml(context, instance, *args, **kwargs)
+        if self._plugins is None:
+            return xml
+        from cpu_tiers.nova.compute.plugins import guest_of
+
+        guest = guest_of(instance, self._get_host_numa_topology(), self._arch)
+        return xml if guest is None else self._plugins.with_elements(xml, guest)
 
     def _update_guest_cputune(self, guest: Guest, flavor: objects.Flavor) -> None:
         # Nova does not start a guest with a weight on a host without the cpu controller.
@@ -149,6 +191,8 @@ class LibvirtDriver(driver.LibvirtDriver):
             if host.is_starting:
                 shares_inventory.refuse_two_reporters(host)
         shares_inventory.put_back_shares(host, decision.kept_shares)
+        if self._plugins:
+            self._plugins.report(host)
         return nodes
 
     @functools.cached_property
@@ -156,6 +200,13 @@ class LibvirtDriver(driver.LibvirtDriver):
         from cpu_tiers.nova.compute.numa.numa_inventory import NodeReporter
 
         return NodeReporter(lambda: self._host.get_capabilities().to_xml())
+
+
+def has_plugins() -> bool:
+    """Tell whether a distribution beside cpu-tiers has a plugin that nova-compute calls."""
+    groups = ("cpu_tiers.inventory", "cpu_tiers.domain_xml")
+    points = (point for group in groups for point in entry_points(group=group))
+    return any(not point.value.startswith("cpu_tiers.") for point in points)
 
 
 def _set_traits(host: HostReport, decision: ReportDecision) -> None:

@@ -11,10 +11,11 @@ from lxml import etree
 from lxml.builder import E
 from lxml.etree import QName, _Element
 
-from cpu_tiers.errors import ExtensionError, FaultList
+from cpu_tiers.errors import FaultList
 from cpu_tiers.libvirt import cputune, memory
 from cpu_tiers.libvirt.contract import DomainElements, Guest
 from cpu_tiers.libvirt.document import CpuSetReader, read_root, whole_number
+from cpu_tiers.libvirt.merging import merge
 from cpu_tiers.model.cpu_set import MAX_CPU, CpuSet
 from cpu_tiers.tools.tiers.domain import Domain
 
@@ -45,7 +46,7 @@ def write_domain(guest: Guest, plugins: Mapping[str, DomainElements] = BUILT_IN)
     written_by: dict[str, str] = {}
     for name, plugin in {"cpu_tiers": _basics, **plugins}.items():
         for element in plugin(guest):
-            _merge(name, domain, element, written_by)
+            merge(name, domain, element, written_by)
     return etree.tostring(domain, pretty_print=True, encoding="unicode")
 
 
@@ -58,29 +59,6 @@ def _basics(guest: Guest) -> Iterable[_Element]:
     yield E.vcpu(str(guest.flavor.vcpus), placement="static", **floats)
     yield E.iothreads("1")  # as in Nova from release 33 on
     yield E.os(E.type("hvm", arch=guest.arch))
-
-
-def _merge(name: str, domain: _Element, element: _Element, written_by: dict[str, str]) -> None:
-    """Add an element of a plugin to the domain, and remember which plugin wrote each part."""
-    tag = str(element.tag)
-    parts = [f"{tag}/{child.tag!s}" for child in element]
-    parts += [f"{tag}/@{attribute}" for attribute in element.attrib]
-    # Text, and an empty element, cannot be merged with those of another plugin.
-    if not parts or (element.text or "").strip():
-        parts.append(tag)
-    for part in parts:
-        other = written_by.setdefault(part, name)
-        if other != name:
-            raise ExtensionError(
-                f"the plugins {other!r} and {name!r} of cpu_tiers.domain_xml both write {part};"
-                " uninstall one of them"
-            )
-    known = domain.find(tag)
-    if known is None:
-        domain.append(element)
-    else:
-        known.attrib.update(element.attrib)
-        known.extend(element)
 
 
 def parse_domain(text: bytes, *, where: str) -> Domain:

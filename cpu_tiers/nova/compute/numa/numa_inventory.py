@@ -13,12 +13,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from cpu_tiers import extensions
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion, ProviderId, ProviderName
 from cpu_tiers.accounting.relocation import Relocation, ServersDoNotFit, relocate
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.inventory import Host, Reporter, build_tree
+from cpu_tiers.inventory import Host, build_tree
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
@@ -162,10 +161,6 @@ class NodeReporter:
         text = self._capabilities().encode()
         return parse_capabilities(text, where="libvirt's capabilities of this host")
 
-    @functools.cached_property
-    def _reporters(self) -> Mapping[str, Reporter]:
-        return extensions.load(extensions.INVENTORY)  # kept: entry points are read from disk
-
     def report(self, host: HostReport, cpus: Collection[int], before: State) -> frozenset[str]:
         """Move inventories of the root to NUMA nodes; return the names of the nodes.
 
@@ -181,7 +176,7 @@ class NodeReporter:
                 report_vcpu_shares=False,
             )
             ours = Host(name=host.name, topology=self._topology.with_only(cpus))
-            tree = with_ratios(before, build_tree(ours, options, self._reporters))
+            tree = with_ratios(before, build_tree(ours, options))
             nodes = put_nodes(host, tree)
         except CpuTiersError as error:
             raise ReportRefused(str(error)) from error
