@@ -21,6 +21,7 @@ from requests.exceptions import ContentDecodingError
 
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
 from cpu_tiers.model.document import claims_json
+from cpu_tiers.tools.http.bounds import bound_fault
 from cpu_tiers.tools.http.retries import may_pass, retry_after_of, retrying
 from cpu_tiers.tools.http.services import Services, tls_fault
 
@@ -97,10 +98,14 @@ def get(services: Services, kind: ObjectKind, path: str) -> Document:
     except (ClientException, OSError, RecursionError) as error:
         # An OSError is an error of requests, or says that there is no file of certificates.
         kind_of_error = NotFoundThere if isinstance(error, NotFound) else ComputeApiUnavailable
-        reason = tls_fault(error, services.settings) or (
-            f"{printable(str(error)[:300]) or type(error).__name__}; check"
-            f" {services.settings.credentials}, and the endpoint of the service"
-            f" {kind.service_type}"
+        reason = (
+            bound_fault(error)
+            or tls_fault(error, services.settings)
+            or (
+                f"{printable(str(error)[:300]) or type(error).__name__}; check"
+                f" {services.settings.credentials}, and the endpoint of the service"
+                f" {kind.service_type}"
+            )
         )
         things = kind.plural if _is_list(kind, path) else kind.noun
         raise kind_of_error(

@@ -8,10 +8,9 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from cpu_tiers.errors import InvalidInput, printable
-from cpu_tiers.in_time import in_time
+from cpu_tiers.tools.http.bounds import Bounds, bound_fault, pool_classes
 
-_SECONDS = 10.0
-_MOST_BYTES = 2**24
+_BOUNDS = Bounds(length=2**24, seconds=10.0)
 
 
 def read_metrics(url: str, names: Sequence[str]) -> tuple[float, ...]:
@@ -20,23 +19,22 @@ def read_metrics(url: str, names: Sequence[str]) -> tuple[float, ...]:
     :raises InvalidInput: no answer in time, or an answer without one of the metrics.
     """
     try:
-        text = in_time(lambda: _read(url), _SECONDS)
+        text = _read(url)
         values = tuple(_value(text, name) for name in names)
     except (HTTPError, OSError, ValueError) as error:
-        given = f"no metrics: {printable(str(error))}"
+        given = f"no metrics: {bound_fault(error) or printable(str(error))}"
         allowed = "give the URL of the metrics of cpu-tiers host watch on this host"
         raise InvalidInput.of(url, given, allowed) from error
     return values
 
 
 def _read(url: str) -> str:
-    with (
-        urllib3.PoolManager(timeout=_SECONDS, retries=False) as pool,
-        pool.request("GET", url, redirect=False, preload_content=False) as answer,
-    ):
-        if answer.status != 200:
-            raise ValueError(f"HTTP {answer.status}")
-        return answer.read(_MOST_BYTES, decode_content=True).decode()
+    with urllib3.PoolManager(timeout=_BOUNDS.seconds, retries=False) as pool:
+        pool.pool_classes_by_scheme = dict(pool_classes(_BOUNDS))
+        with pool.request("GET", url, redirect=False, preload_content=False) as answer:
+            if answer.status != 200:
+                raise ValueError(f"HTTP {answer.status}")
+            return answer.read(_BOUNDS.length, decode_content=True).decode()
 
 
 def _value(text: str, name: str) -> float:

@@ -14,6 +14,8 @@ from requests.exceptions import RequestException
 from urllib3.exceptions import HTTPError
 from urllib3.util import Retry
 
+from cpu_tiers.tools.http.bounds import bound_fault
+
 REPEATED_STATUSES = frozenset({429, 500, 502, 503, 504})
 """The statuses after which a repeated request may succeed.
 
@@ -92,6 +94,8 @@ def seconds_of(retry_after: str) -> float:
 
 def may_pass(error: BaseException) -> bool:
     """Tell whether a repeated request may succeed after an exception of keystoneauth1."""
+    if bound_fault(error):
+        return False
     if isinstance(error, ksa.HttpError):
         return error.http_status in REPEATED_STATUSES
     if isinstance(error, ksa.UnknownConnectionError):

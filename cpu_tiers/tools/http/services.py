@@ -7,7 +7,7 @@ administrator, or in a request to Keystone the password, along.
 """
 
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +19,7 @@ from keystoneauth1.session import Session
 from requests.exceptions import InvalidURL
 
 from cpu_tiers.errors import printable
+from cpu_tiers.tools.http.bounds import bound, causes
 from cpu_tiers.tools.http.retries import RetryPolicy
 
 
@@ -104,11 +105,11 @@ def tls_fault(error: BaseException, settings: Settings) -> str | None:
     """
     if type(error) is OSError:  # requests does not find a file of certificates
         return f"{error}; check {settings.certificates}"
-    causes = list(_causes(error))
-    reason = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
+    chain = list(causes(error))
+    reason = next((cause for cause in chain if isinstance(cause, ssl.SSLError)), None)
     if reason is None:
         return None
-    urls = (getattr(getattr(cause, "request", None), "url", None) for cause in causes)
+    urls = (getattr(getattr(cause, "request", None), "url", None) for cause in chain)
     url = next(filter(None, urls), "the service")
     parts = urlsplit(url)
     address = f"{parts.scheme}://{parts.netloc}" if parts.netloc else url
@@ -119,22 +120,6 @@ def tls_fault(error: BaseException, settings: Settings) -> str | None:
     if reason.verify_code in _NOT_TRUSTED:
         return f"{said}; set {settings.authority} to a file with the certificate of its authority"
     return f"{said}; check the certificate, and {settings.connection}"
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and its causes; urllib3 keeps a cause only as an argument of the error."""
-    waiting, known = [error], set[int]()
-    while waiting:
-        cause = waiting.pop(0)
-        if id(cause) not in known:
-            known.add(id(cause))
-            yield cause
-            parts = (cause.__cause__, cause.__context__, *cause.args)
-            waiting += [
-                part
-                for part in (*parts, getattr(cause, "reason", None))
-                if isinstance(part, BaseException)
-            ]
 
 
 def services_of_client(session: Session, region: Any) -> Services:
@@ -156,4 +141,5 @@ def services_of_client(session: Session, region: Any) -> Services:
         )
 
     refuse_other_hosts(session.session)
+    bound(session.session)
     return Services(adapter=adapter, settings=OPENSTACK_CLIENT)

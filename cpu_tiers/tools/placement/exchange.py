@@ -15,6 +15,7 @@ from keystoneauth1 import exceptions as ksa
 from cpu_tiers.errors import printable
 from cpu_tiers.placement import errors
 from cpu_tiers.tools.http import retries
+from cpu_tiers.tools.http.bounds import bound_fault
 from cpu_tiers.tools.http.retries import REPEATED_STATUSES, RetryPolicy, may_pass, retry_after_of
 from cpu_tiers.tools.http.services import NOVA_CONF, RedirectRefused, Settings, tls_fault
 from cpu_tiers.tools.placement.response import PlacementResponse
@@ -187,6 +188,8 @@ def error_without_response(
     :param request: the method and the path.
     :param settings: where the settings of the session are, for the advice in the error.
     """
+    if fault := bound_fault(error):
+        return errors.PlacementAnswerInvalid(f"{request}: {fault}")
     if isinstance(error, ksa.DiscoveryFailure) and isinstance(
         error.__context__, ksa.ClientException
     ):

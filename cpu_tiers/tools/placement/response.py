@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from cpu_tiers.accounting.holdings import Amounts, Portion
-from cpu_tiers.model.document import MAX_BYTES, claims_json, load_json
+from cpu_tiers.model.document import claims_json, load_json
 from cpu_tiers.model.inventory import MAX_CAPACITY, Inventory
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.placement import records
@@ -34,14 +34,13 @@ class PlacementResponse:
     def body(self) -> Any:
         """Return the parsed JSON of the body.
 
-        :raises PlacementAnswerInvalid: the body is not JSON, or is longer than ``MAX_BYTES``.
+        :raises PlacementAnswerInvalid: the body is not JSON, or is nested too deep.
         """
-        # As Python objects, a hostile body takes 20 times its length.
-        if len(self.content) > MAX_BYTES:
-            raise self.invalid(f"longer than {MAX_BYTES} bytes (does a proxy answer?)")
         try:
             return load_json(self.content)
-        except (ValueError, RecursionError) as error:
+        except RecursionError as error:
+            raise self.invalid("JSON that is nested too deep (does a proxy answer?)") from error
+        except ValueError as error:
             is_cut_off = claims_json(self.content_type)
             raise self.invalid(
                 f"not valid JSON, content type {self.content_type or 'missing'}"

@@ -19,6 +19,7 @@ from oslo_config import cfg
 from urllib3.exceptions import InsecureRequestWarning
 
 from cpu_tiers.placement.errors import PlacementMisconfigured
+from cpu_tiers.tools.http.bounds import bound
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import Services, refuse_other_hosts
 from cpu_tiers.tools.placement.client import PlacementClient
@@ -86,6 +87,7 @@ def placement_client(
     if connections:
         for scheme in ("http://", "https://"):
             adapter.session.session.mount(scheme, TCPKeepAliveAdapter(pool_maxsize=connections))
+        bound(adapter.session.session)
     return PlacementClient(
         adapter,
         retry_policy=retry_policy,
@@ -130,6 +132,7 @@ def load_adapter(conf: cfg.ConfigOpts) -> Adapter:
         timeout = conf[GROUP].timeout or TIMEOUT_SECONDS
         session = loading.load_session_from_conf_options(conf, GROUP, auth=auth, timeout=timeout)
         refuse_other_hosts(session.session)
+        bound(session.session)
         adapter = loading.load_adapter_from_conf_options(conf, GROUP, session=session)
     except (cfg.NoSuchOptError, cfg.TemplateSubstitutionError):
         # oslo.config names what stands behind the dollar sign, which may be a part of a password.

@@ -23,4 +23,5 @@ def test_the_settings_of_each_service_count() -> None:
     assert adapter.interface == "interface of compute"
     assert adapter.region_name == "region of compute"
     assert adapter.endpoint_override == "http://compute"
-    assert len(session.session.hooks["response"]) == 1  # redirects to other hosts are refused
+    # Redirects to other hosts are refused, and answers have bounds.
+    assert len(session.session.hooks["response"]) == 2
