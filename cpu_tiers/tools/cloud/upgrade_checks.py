@@ -15,7 +15,7 @@ from cpu_tiers.conf.weight_classes import ALL_WEIGHERS, OUR_CLASS
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS
 from cpu_tiers.model.providers import Excess
 from cpu_tiers.tools.frame.ladder_options import OF_THE_WEIGHER, scheduler_of
-from cpu_tiers.tools.frame.provider_files import ProviderFiles, lost_file, traps
+from cpu_tiers.tools.frame.provider_files import ProviderFiles, faults_at_start
 from cpu_tiers.tools.frame.terminal import count_of_hosts, join_names
 from cpu_tiers.tools.placement.inventories import HostSurvey
 from cpu_tiers.tools.tiers.ladder import Step, step_of_cloud
@@ -96,8 +96,7 @@ def check_provider_files(files: ProviderFiles, held: int, *, needs_file: bool) -
     :param held: the shares that servers of this machine hold.
     :param needs_file: nova-compute runs Nova's own driver.
     """
-    lost = lost_file(files, held=held, needs_file=needs_file)
-    yield from map(str, (*traps(files), *([lost] if lost else [])))
+    yield from map(str, faults_at_start(files, held=held, needs_file=needs_file))
 
 
 def check_capacity(excesses: Sequence[Excess]) -> Iterator[str]:

@@ -130,6 +130,15 @@ def traps(files: ProviderFiles) -> Iterator[Fault]:
         )
 
 
+def faults_at_start(files: ProviderFiles, *, held: int, needs_file: bool) -> tuple[Fault, ...]:
+    """Return what the next start of nova-compute makes of the files of a host, and is not meant.
+
+    :param held, needs_file: as for :func:`lost_file`.
+    """
+    lost = lost_file(files, held=held, needs_file=needs_file)
+    return (*traps(files), *([lost] if lost else []))
+
+
 def lost_file(files: ProviderFiles, *, held: int, needs_file: bool) -> Fault | None:
     """Return what happens at the next start of nova-compute if the file of a host is lost.
 

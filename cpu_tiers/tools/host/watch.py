@@ -21,7 +21,10 @@ from cpu_tiers.tools.frame.host_arguments import (
     check_local,
     seconds_from,
 )
+from cpu_tiers.tools.frame.host_files import read_host_files
+from cpu_tiers.tools.frame.ladder_options import has_driver
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.provider_files import faults_at_start
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.host.metrics_server import Address, answering, bound
 from cpu_tiers.tools.host.watched_guest import WAITS, HostReading, Waits
@@ -93,6 +96,18 @@ class HostWatch(NovaConfCommand):
                 _watch(host, parsed_args.interval)
 
 
+def tell_file_faults(conf: cfg.ConfigOpts, name: str, held: int) -> int:
+    """Log what stops the next start of nova-compute, or loses the shares; return how many faults.
+
+    :param held: the shares that servers of the host hold.
+    """
+    files, needs_file = read_host_files(conf, name), has_driver(conf) is False
+    faults = faults_at_start(files, held=held, needs_file=needs_file)
+    for fault in faults:
+        LOG.warning("%s", fault)
+    return len(faults)
+
+
 def _ask_placement(host: WatchedHost, conf: cfg.ConfigOpts, name: Callable[[], str]) -> None:
     """Ask Placement again and again what the host sells, beside the readings.
 
@@ -103,7 +118,9 @@ def _ask_placement(host: WatchedHost, conf: cfg.ConfigOpts, name: Callable[[], s
         while True:
             try:
                 with connect(conf) as client:
-                    host.sale_by_placement = read_shares(client, name()).sale
+                    shares = read_shares(client, name())
+                    host.sale_by_placement = shares.sale
+                host.file_faults = tell_file_faults(conf, name(), sum(shares.held.values()))
                 time.sleep(_ASK_SECONDS)
             except PlacementMisconfigured as error:
                 LOG.info("nova.conf alone says what is sold: %s", str(error).partition(";")[0])
@@ -178,6 +195,7 @@ class WatchCollector:
         reading = self._reading()
         gauge, counter = GaugeMetricFamily, CounterMetricFamily
         unknown = "Processes with the uuid of a domain that are not under watch"
+        faults = "Faults of provider.yaml: nova-compute does not start, or loses shares"
         pressure = "Time in which at least one thread of the machine waited for a CPU (PSI)"
         for new_family, name, text, value in (
             (gauge, "guests", "Guests under watch", len(reading.guests)),
@@ -188,6 +206,7 @@ class WatchCollector:
             (counter, "host_due_seconds", "CPU time that was due to all guests", reading.due),
             (counter, "host_missing_seconds", "What all guests did not get", reading.missing),
             (gauge, "host_shares", "Shares that the host sells", reading.shares),
+            (gauge, "provider_file_faults", faults, reading.file_faults),
             (gauge, "host_weight_shares", "Weights of all guests in shares", reading.weights),
         ):
             if value is not None:

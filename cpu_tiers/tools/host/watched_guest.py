@@ -134,6 +134,7 @@ class HostReading:
     :param missing: what the guests did not get of that.
     :param shares: the shares that the host sells; ``None`` if they are not known.
     :param weights: the weights that compete for the shared CPUs, in shares.
+    :param file_faults: how many faults the provider.yaml of the host has; 0 while not known.
     """
 
     guests: tuple[WatchedGuest, ...] = ()
@@ -146,3 +147,4 @@ class HostReading:
     missing: float = 0.0
     shares: float | None = None
     weights: float = 0.0
+    file_faults: int = 0

@@ -68,6 +68,7 @@ class WatchedHost:
     :ivar reading: the last reading. Other threads may look at it at any time.
     :ivar sale_by_placement: what the host sells by Placement; ``None`` for what nova.conf says.
         Other threads may set it at any time.
+    :ivar file_faults: the number of faults of the provider.yaml of the host; as above.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class WatchedHost:
         """Begin without guests; an InvalidInput if this machine has no cgroups."""
         self.reading = HostReading()
         self.sale_by_placement: Sale | None = None
+        self.file_faults = 0
         self._promises = HostPromises(host, conf)
         self._due = self._missing = 0.0
         self._weigh_at = 0.0
@@ -135,6 +137,7 @@ class WatchedHost:
             missing=self._missing,
             shares=float(sale.shares) if sale else None,
             weights=self._promises.weights(self._guests.values()),
+            file_faults=self.file_faults,
         )
 
     def _used(self, uuid: str, guest: WatchedGuest) -> _Used | None:

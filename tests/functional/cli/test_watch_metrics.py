@@ -7,7 +7,8 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from cpu_tiers.tools.host.watch import WatchCollector
+from cpu_tiers.conf.read import read_config
+from cpu_tiers.tools.host.watch import WatchCollector, tell_file_faults
 from tests.unit.cli.watched import GOLD, Machine
 
 ROOT = Path(__file__).parents[3]
@@ -70,6 +71,24 @@ def test_metrics_of_a_guest(metrics: dict[str, dict[str, float]]) -> None:
     assert metrics["wait_seconds_sum"] == {"gold": 8}
     waits = metrics["wait_seconds_bucket"]
     assert (waits["gold 0.05"], waits["gold 0.1"], waits["gold +Inf"]) == (0, 100, 100)
+
+
+def test_a_provider_file_that_is_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The watch says so before a restart of nova-compute, and no more with the file."""
+    path = tmp_path / "nova.conf"
+    path.write_text(
+        "[DEFAULT]\ncompute_driver = libvirt.LibvirtDriver\n"
+        f"[compute]\nprovider_config_location = {tmp_path}\n"
+    )
+    conf = read_config([str(path)])
+    assert tell_file_faults(conf, "one", 200) == 1
+    assert "servers hold 200 CUSTOM_VCPU_SHARES: nova-compute does not start" in caplog.text
+    assert tell_file_faults(conf, "one", 0) == 0
+    (tmp_path / "cpu-tiers.yaml").write_text(
+        "meta: {schema_version: '1.0'}\nproviders:\n- identification: {uuid: $COMPUTE_NODE}\n"
+        "  inventories: {additional: [CUSTOM_VCPU_SHARES: {total: 800}]}\n"
+    )
+    assert tell_file_faults(conf, "one", 200) == 0
 
 
 @pytest.mark.parametrize("path", [RULES, BOARD], ids=lambda path: path.name)

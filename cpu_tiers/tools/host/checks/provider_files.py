@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from cpu_tiers.tools.frame.provider_files import lost_file, traps
+from cpu_tiers.tools.frame.provider_files import faults_at_start
 from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
 
 
@@ -12,8 +12,7 @@ def check_provider_files(evidence: Evidence) -> Iterator[Finding]:
     if files is None:
         return
     held = sum(evidence.allocated.held.values()) if evidence.allocated else 0
-    lost = lost_file(files, held=held, needs_file=evidence.needs_file)
-    for fault in (*traps(files), *([lost] if lost else [])):
+    for fault in faults_at_start(files, held=held, needs_file=evidence.needs_file):
         yield Finding(
             kind=Kind.PROVIDER_FILE, where=fault.where, found=fault.given, do=fault.allowed
         )
