@@ -231,7 +231,7 @@ class CloudShow(NovaConfCommand, ListCommand):
         is_of_hosts = kind in (ZONE, AGGREGATE)
         named = _read_host_groups(source, kind) if is_of_hosts else {}  # it may be refused
         owners = read_owners(source) if kind == PROJECT else None
-        cloud = sold_cloud(source.snapshot or _read_cloud(source), tiers, source.service_states)
+        cloud = sold_cloud(read_cloud(source), tiers, source.service_states)
         groups = _groups_of(cloud.hosts, named, kind) if is_of_hosts else {}
         is_text = parsed_args.formatter == self.formatter_default
         wants_rooms = is_text or parsed_args.html or parsed_args.prometheus
@@ -279,7 +279,10 @@ class CloudShow(NovaConfCommand, ListCommand):
                 return []
 
 
-def _read_cloud(cloud: CloudSource) -> Snapshot:
+def read_cloud(cloud: CloudSource) -> Snapshot:
+    """Return what is sold of a cloud: the snapshot, or what Placement has."""
+    if cloud.snapshot is not None:
+        return cloud.snapshot
     with ProgressLine("asking Placement") as line, cloud.placement() as client:
         return read_sold_cloud(client, partial(line.tell_number, "providers"))
 

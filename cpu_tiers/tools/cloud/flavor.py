@@ -5,22 +5,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
+from cpu_tiers.extra_specs.shares import effective_shares
 from cpu_tiers.guest.topology import dedicated_cpus, guest_topology, host_cpu_overhead
 from cpu_tiers.model.guest import GuestCell
+from cpu_tiers.tools.cloud.cloud_show import read_cloud
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.server_arguments import add_server_arguments, read_server
+from cpu_tiers.tools.simulation.sold import TierRoom, sold_cloud
+from cpu_tiers.tools.simulation.tier_promises import TierPromise, tier_promises
 
 
 class FlavorShow(NovaConfCommand, ShowCommand):
-    """Show the dedicated, shared and real-time vCPUs and the NUMA nodes of a server."""
+    """Show the dedicated, shared and real-time vCPUs and the NUMA nodes of a server.
 
-    def get_epilog(self) -> str:
-        """Return no text: the command does not read nova.conf."""
-        return ""
+    With --hosts, also show what the shares of the server are sold as on each kind of host, in
+    CPUs, and what the kernel keeps of it on a host that is sold full.
+    """
+
+    takes_snapshot = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_server_arguments(parser)
+        parser.add_argument(
+            "--hosts",
+            action="store_true",
+            help="also ask Placement, and show what the server is sold on each kind of host",
+        )
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         server = read_server(parsed_args)
@@ -40,7 +51,42 @@ class FlavorShow(NovaConfCommand, ShowCommand):
                 [_cell(cell) for cell in topology.cells] if topology else [], _lines
             ),
         }
+        if parsed_args.hosts:
+            cloud = self.cloud_source(parsed_args, self.nova_conf())
+            shares = effective_shares(server.flavor)
+            vcpus = guest.counts.shared
+            room = TierRoom(
+                tier="",
+                flavor=server.flavor.name,
+                more=0,
+                shares=shares.claim(vcpus) if shares else 0,
+                vcpus=vcpus,
+            )
+            sold = sold_cloud(read_cloud(cloud), (), cloud.service_states)
+            promises = [_promise(each) for each in tier_promises([room], sold)]
+            shown |= {"shares": room.shares, "hosts": FormattedValue(promises, _promise_lines)}
         return tuple(shown), tuple(shown.values())
+
+
+def _promise(promise: TierPromise) -> dict[str, Any]:
+    return {
+        "hosts": promise.hosts,
+        "cpus": promise.cpus,
+        "sold_cpus": float(promise.sold),
+        "promised_cpus": float(promise.promised),
+        "scs_class": "V" if promise.has_class else None,
+    }
+
+
+def _promise_lines(promises: list[Mapping[str, Any]]) -> str:
+    if not promises:
+        return "sold nowhere as a number of CPUs: no shares, or no host that sells shares"
+    return "\n".join(
+        f"{each['hosts']} of {each['cpus']} CPUs: sold {each['sold_cpus']:.3f} CPUs, kept when"
+        f" full {each['promised_cpus']:.3f}"
+        + (f", class {each['scs_class']} of SCS-0100" if each["scs_class"] else "")
+        for each in promises
+    )
 
 
 def _cell(cell: GuestCell) -> dict[str, Any]:
