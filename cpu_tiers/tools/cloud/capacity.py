@@ -31,6 +31,7 @@ from cpu_tiers.tools.frame.server_request import (
     tell_of_plan,
     tell_unknown_additions,
     tell_unknown_states,
+    without_root_disk,
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, shortened, wrapped
 from cpu_tiers.tools.placement.candidates import count_more, read_room
@@ -71,7 +72,8 @@ class Capacity(NovaConfCommand, ListCommand):
         if parsed_args.flavor_file or parsed_args.flavor:
             flavors, queries = _given(parsed_args, conf, cloud, server, aggregates)
         else:
-            tiers = tier_flavors(cloud, conf, server, member_of=aggregates)
+            change = without_root_disk if parsed_args.from_volume else None
+            tiers = tier_flavors(cloud, conf, server, member_of=aggregates, change=change)
             flavors, queries = [t.flavor for t in tiers], [t.queries for t in tiers]
         states = cloud.service_states
         with ProgressLine("asking Placement") as progress, cloud.placement() as client:
@@ -114,6 +116,8 @@ def _given(
     """
     faults, queries = FaultList(), []
     flavors = list(given_flavors(parsed_args, cloud, faults))
+    if parsed_args.from_volume:
+        flavors = list(map(without_root_disk, flavors))
     faults.raise_if_any()
     for flavor in flavors:
         with faults:

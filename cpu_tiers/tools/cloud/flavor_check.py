@@ -23,10 +23,12 @@ from cpu_tiers.tools.frame.ladder_options import scheduler_of
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.server_request import (
     add_numa_argument,
+    add_volume_argument,
     as_in_spec,
     queries_of,
     request_of,
     tell_unknown_additions,
+    without_root_disk,
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud
@@ -71,6 +73,7 @@ class FlavorCheck(NovaConfCommand, ListCommand):
             metavar="FLAVORS.json",
             help="output of `openstack flavor show -f json` or `flavor list --long -f json`",
         )
+        add_volume_argument(parser)
         add_numa_argument(parser, is_of_spec=True)
         parser.add_argument(
             "--hosts",
@@ -86,7 +89,8 @@ class FlavorCheck(NovaConfCommand, ListCommand):
         checked: list[_Checked] = []
 
         def server_of(flavor: Flavor) -> ServerRequest:
-            return as_in_spec(parsed_args, conf, request_of(conf, flavor))
+            counted = without_root_disk(flavor) if parsed_args.from_volume else flavor
+            return as_in_spec(parsed_args, conf, request_of(conf, counted))
 
         def check(flavor: Flavor) -> Sequence[Fault]:
             return _faults(server_of(flavor), translators, step)

@@ -7,7 +7,7 @@ flavor that most servers have is chosen, and of equally common flavors the small
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -67,6 +67,7 @@ def tier_flavors(
     *,
     member_of: Sequence[frozenset[str]] = (),
     sold: Iterable[SoldPart] = (),
+    change: Callable[[Flavor], Flavor] | None = None,
 ) -> list[TierFlavor]:
     """Return the flavor that stands for each tier of the cloud, the best tier first.
 
@@ -75,11 +76,13 @@ def tier_flavors(
     :param server: the server without its flavor.
     :param tiers: the tiers that have names.
     :param sold: what the servers of the cloud have, by which flavors are common or not.
+    :param change: what becomes of each flavor, as of a server from a volume.
     :raises InvalidInput: the cloud has no flavors, or all have faults.
     """
     faults, differing = FaultList(), []
     by_tier: dict[Fraction | None, list[_Rated]] = {}
-    for flavor in cloud.flavors(faults):
+    for given in cloud.flavors(faults):
+        flavor = change(given) if change else given
         with faults:
             queries = queries_of(conf, server._replace(flavor=flavor), member_of)
             shares = effective_shares(flavor)

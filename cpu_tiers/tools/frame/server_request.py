@@ -86,7 +86,22 @@ def add_request_arguments(parser: ArgumentParser, *, is_of_spec: bool = False) -
         help="output of `openstack port show -f json` for an administrator, or name or id of a"
         " port of the cloud; may be repeated",
     )
+    add_volume_argument(parser)
     add_numa_argument(parser, is_of_spec=is_of_spec)
+
+
+def add_volume_argument(parser: ArgumentParser) -> None:
+    """Add the argument for a server whose root disk is a volume."""
+    parser.add_argument(
+        "--from-volume",
+        action="store_true",
+        help="the root disk of the server is a volume, so no host gives the disk of the flavor",
+    )
+
+
+def without_root_disk(flavor: Flavor) -> Flavor:
+    """Return the flavor as it counts for a server from a volume."""
+    return flavor._replace(root_gb=0)
 
 
 def add_numa_argument(parser: ArgumentParser, *, is_of_spec: bool = False) -> None:
@@ -164,10 +179,14 @@ def read_source(parsed_args: Namespace, conf: cfg.ConfigOpts, cloud: CloudSource
     """
     server = server_of(parsed_args, conf, cloud)
     if parsed_args.server:
-        return find_server(cloud.services(), parsed_args.server, server)
-    if parsed_args.flavor:
-        return server._replace(flavor=cloud.flavors_named([parsed_args.flavor])[0])
-    return server._replace(flavor=read_flavor(parsed_args.flavor_file))
+        server = find_server(cloud.services(), parsed_args.server, server)
+    elif parsed_args.flavor:
+        server = server._replace(flavor=cloud.flavors_named([parsed_args.flavor])[0])
+    else:
+        server = server._replace(flavor=read_flavor(parsed_args.flavor_file))
+    if parsed_args.from_volume:
+        server = server._replace(flavor=without_root_disk(server.flavor))
+    return server
 
 
 def scheduler_options(conf: cfg.ConfigOpts) -> SchedulerOptions:

@@ -180,6 +180,8 @@ def to_flavor(data: Mapping[str, Any]) -> Flavor:
 def past_servers(cell: RequestContext, faults: FaultList) -> Iterator[PastServer]:
     """Yield the existing, the deleted and the archived servers of a cell v2, with the last flavor.
 
+    The flavor of a server from a volume has no root disk, which no host gives.
+
     :param faults: collects the faults of embedded flavors; such servers are left out.
     """
     read = lru_cache(maxsize=10_000)(embedded_flavor)  # most texts are equal to others
@@ -187,7 +189,7 @@ def past_servers(cell: RequestContext, faults: FaultList) -> Iterator[PastServer
         server, extra = _table(models.Instance, prefix), _table(models.InstanceExtra, prefix)
         times = (server.c.created_at, server.c.terminated_at, server.c.deleted_at)
         query = (
-            sa.select(server.c.id, *times, extra.c.flavor)
+            sa.select(server.c.id, *times, server.c.image_ref, extra.c.flavor)
             .outerjoin_from(server, extra, extra.c.instance_uuid == server.c.uuid)
             # A server that never got a host has no row with a time of its launch.
             .where(server.c.created_at.is_not(None), server.c.launched_at.is_not(None))
@@ -196,6 +198,8 @@ def past_servers(cell: RequestContext, faults: FaultList) -> Iterator[PastServer
             for row in rows:
                 if flavor := faults.read(read, row.flavor or ""):
                     ended = row.terminated_at or row.deleted_at
+                    if not row.image_ref:  # the root disk is a volume
+                        flavor = flavor._replace(root_gb=0)
                     yield PastServer(created=row.created_at, ended=ended, flavor=flavor)
 
 

@@ -65,13 +65,18 @@ class TestHistory(test.TestCase):
         self.admin = context.get_admin_context()
         self.folder = Path(self.useFixture(fixtures.TempDir()).path)
 
-    def store(self, cell: str, flavor: str, created: int, ended: int | None = None) -> None:
-        """Write a server that came, and may have gone, so many seconds after the start."""
+    def store(
+        self, cell: str, flavor: str, created: int, ended: int | None = None, image: str = "i"
+    ) -> None:
+        """Write a server that came, and may have gone, so many seconds after the start.
+
+        :param image: empty for a server from a volume.
+        """
         with context.target_cell(self.admin, self.cell_mappings[cell]) as cell_context:
             specs = {"quota:cpu_shares_multiplier": "100"}
             server = store_server(cell_context, flavor, make_flavor(cell_context, flavor, specs))
             values: dict[str, Any] = {"created_at": START + datetime.timedelta(seconds=created)}
-            values["launched_at"] = values["created_at"]
+            values |= {"launched_at": values["created_at"], "image_ref": image}
             if ended is not None:
                 values["terminated_at"] = START + datetime.timedelta(seconds=ended)
             main_db.instance_update(cell_context, server.uuid, values)
@@ -101,7 +106,7 @@ class TestHistory(test.TestCase):
         self.archive("cell1")
         self.store("cell1", "gold", 10)
         self.store("cell1", "gold", 40, 45)
-        self.store("cell1", "gold", 60, 80)
+        self.store("cell1", "gold", 60, 80, image="")
         self.store("cell2", "silver", 30, 90)
         arrivals, flavors, _ = self.run_command()
         assert arrivals == [
@@ -109,12 +114,15 @@ class TestHistory(test.TestCase):
             Arrival(time=10, flavor="archived", lifetime=30),
             Arrival(time=20, flavor="silver", lifetime=60),
             Arrival(time=30, flavor="gold", lifetime=5),
-            Arrival(time=50, flavor="gold", lifetime=20),
+            Arrival(time=50, flavor="gold (2)", lifetime=20),
         ]
-        assert [flavor.name for flavor in flavors] == ["gold", "archived", "silver"]
+        # The root disk of the last server is a volume.
+        assert [(flavor.name, flavor.root_gb) for flavor in flavors] == [
+            ("gold", 1), ("archived", 1), ("silver", 1), ("gold (2)", 0),
+        ]  # fmt: skip
         assert flavors[0].extra_specs == {"quota:cpu_shares_multiplier": "100"}
         _, masked, _ = self.run_command("--mask")
-        assert [flavor.name for flavor in masked] == ["flavor-1", "flavor-2", "flavor-3"]
+        assert [flavor.name for flavor in masked] == [f"flavor-{number}" for number in range(1, 5)]
         assert "gold" not in json.dumps((self.folder / "flavors.json").read_text())
 
     def test_a_server_without_a_flavor_or_without_a_host_is_left_out(self) -> None:

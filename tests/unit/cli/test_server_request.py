@@ -67,6 +67,13 @@ def test_names_of_a_flavor_an_image_and_a_port(conf: cfg.ConfigOpts) -> None:
     )
 
 
+def test_a_server_from_a_volume_requests_no_root_disk(conf: cfg.ConfigOpts) -> None:
+    arguments = ("--flavor", "seven", "--from-volume")
+    # Of 5 + 3 GB, the 5 GB of the root disk are in the volume.
+    query = query_of(conf, *arguments, cloud=Catalog(CLOUD))
+    assert query.startswith("resources=DISK_GB:3,MEMORY_MB:512,VCPU:2&")
+
+
 def test_options_and_arguments_of_the_request(conf: cfg.ConfigOpts, tmp_path: Path) -> None:
     file = str(tmp_path / "f.json")
     aggregates = ("--aggregate", "a,b", "--aggregate", "c")
