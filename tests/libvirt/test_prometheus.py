@@ -160,7 +160,7 @@ TEXTS = {
     " Run cpu-tiers host audit on the host: its findings name the causes.",
     "oversold": "Servers without a tier: 1."
     " Run cpu-tiers host audit on the host: the finding oversold says what weighs too much.",
-    "move": "Move guests away, or see the class V of SCS-0100 in docs/reference/entitlement.",
+    "move": "Move guests away, or see the class V of SCS-0100 in docs/reference/entitlement.rst",
     # 20 s a minute for 50 minutes
     "under_class": "gold guests of h had less than a fifth of a core for 16m 40s of a day",
 }
