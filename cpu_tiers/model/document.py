@@ -74,7 +74,9 @@ class DocumentPlace:
 
     def get(self, body: Mapping[str, Any], key: str, kind: type[T]) -> T:
         """Return ``body[key]``, or an empty value if the key is missing."""
-        return (self / key).of(body[key], kind) if key in body else kind()
+        if isinstance(value := body.get(key), kind):
+            return value
+        return (self / key).of(value, kind) if key in body else kind()
 
     def amount(self, value: object, least: int) -> int:
         """Return a whole number that Placement accepts as an amount, or ``least`` and a fault."""

@@ -34,7 +34,7 @@ from cpu_tiers.tools.frame.server_request import (
     tell_unknown_additions,
     tell_unknown_states,
 )
-from cpu_tiers.tools.frame.terminal import ProgressLine
+from cpu_tiers.tools.frame.terminal import HINT, MOST_LINES, ProgressLine
 from cpu_tiers.tools.placement.candidates import CandidateSurvey, ServerCandidates
 from cpu_tiers.tools.simulation.service_states import NOT_ASKED, ServiceStates
 from cpu_tiers.translators import ServerRequest, translate
@@ -58,7 +58,8 @@ class Weigh(NovaConfCommand, ListCommand):
     options resource_provider_scoring, resource_provider_resources and
     resource_provider_traits in [filter_scheduler] of nova.conf select the scoring, the
     resource classes and the traits. Hosts with preferred traits stand before other hosts, and
-    hosts with avoided traits after them.
+    hosts with avoided traits after them. A table has the best hosts; --all shows all hosts, and
+    all their traits.
     """
 
     takes_snapshot = True
@@ -118,6 +119,9 @@ class Weigh(NovaConfCommand, ListCommand):
             of_traits *= options.resource_provider_trait_weight_multiplier
             return -of_traits, -scores[host].score, names.get(host, host)
 
+        ordered: Sequence[str] = sorted(scores, key=order)
+        if parsed_args.formatter == "table" and not parsed_args.all:
+            ordered = _best(ordered)
         lines_of = _lines if parsed_args.all else _traits_that_count
         return _COLUMNS, [
             (
@@ -129,7 +133,7 @@ class Weigh(NovaConfCommand, ListCommand):
                 FormattedValue(dict(scores[host].traits), lines_of),
                 FormattedValue(soft.get(host, {}), _lines),
             )
-            for host in sorted(scores, key=order)
+            for host in ordered
         ]
 
     def _candidates(
@@ -151,6 +155,13 @@ class Weigh(NovaConfCommand, ListCommand):
             tell_unknown_states(states)
             tell_left_out(server.flavor, queries)
             return server, candidates._replace(names=names), states
+
+
+def _best(hosts: Sequence[str]) -> Sequence[str]:
+    """Return the first hosts, and log how many follow."""
+    if len(hosts) > MOST_LINES:
+        LOG.info("The best %d of %d hosts %s:", MOST_LINES, len(hosts), HINT)
+    return hosts[:MOST_LINES]
 
 
 def _warn_of_idle_names(options: cfg.ConfigOpts.GroupAttr, answer: CandidatesAnswer) -> None:

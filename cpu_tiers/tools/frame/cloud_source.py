@@ -172,26 +172,25 @@ def read_snapshot(path: str) -> Snapshot:
 
     :raises InvalidInput: with every fault of the document.
     """
-    with _without_collections():
+    with without_collections():
         document = read_json(path, "give the whole file of cpu-tiers cloud snapshot")
         snapshot = Snapshot.parse(document, where=path)
-        del document
     if snapshot.taken:
         LOG.info("%s: snapshot of %s", path, moment(snapshot.taken))
     return snapshot
 
 
 @contextmanager
-def _without_collections() -> Iterator[None]:
-    """Make a block's objects none of the garbage collector's, which would visit them all again.
+def without_collections() -> Iterator[None]:
+    """Keep the garbage collector out of a block that makes many objects and few cycles.
 
-    The objects of a large snapshot live as long as the command, and have no cycles.
+    The objects of a large snapshot live as long as the command. The collector would visit all of
+    them again and again: a third of the time of ``cloud show`` for 10,000 hosts.
     """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
-        gc.freeze()
     finally:
         if was_enabled:
             gc.enable()

@@ -256,12 +256,14 @@ class NovaConfCommand(Command):
 
         :raises InvalidInput: the file is no snapshot.
         """
-        from cpu_tiers.tools.frame.cloud_source import CloudSource
+        from cpu_tiers.tools.frame.cloud_source import CloudSource, without_collections
 
         if parsed_args.snapshot is not None and self.wants_embedded:
             raise InvalidInput.of(
                 "--snapshot", "--placement embedded is given, too", "leave out one of the two"
             )
+        if parsed_args.snapshot is not None:
+            self._opened.enter_context(without_collections())
         return CloudSource(
             lambda: self.services(conf),
             lambda: self.placement(conf),

@@ -267,7 +267,8 @@ def explain(
     if len(aside) == len(others) and not candidates:
         aside = set()
     others = [host for host in others if host not in aside]
-    names = {host: all_names[host] for host in all_names if host in {*candidates, *others}}
+    named = candidates.union(others)
+    names = {host: name for host, name in all_names.items() if host in named}
     alone = [reasons.alone(host) for host in others if host not in states.lacking]
     return Explanation(
         names=names,

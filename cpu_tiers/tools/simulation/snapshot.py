@@ -16,6 +16,7 @@ from cpu_tiers.errors import FaultList
 from cpu_tiers.model.document import DocumentPlace
 from cpu_tiers.model.flavor import SIZES, Flavor
 from cpu_tiers.model.inventory import MAX_RATIO, Inventory
+from cpu_tiers.model.names import MAX_AMOUNT
 from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.placement.records import inventory_json, read_inventory
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
@@ -177,7 +178,15 @@ class _Place(DocumentPlace):
 
     def texts(self, body: Mapping[str, Any], key: str) -> frozenset[str]:
         values = self.get(body, key, list)
+        if all(type(value) is str for value in values):
+            return frozenset(values)
         return frozenset((self / key).of(value, str) for value in values)
+
+    def amounts(self, body: Mapping[str, Any]) -> dict[str, int]:
+        """Return the amounts of an object, each at least 1."""
+        if all(type(amount) is int and 1 <= amount <= MAX_AMOUNT for amount in body.values()):
+            return dict(body)
+        return {name: (self / name).amount(amount, 1) for name, amount in body.items()}
 
     def time(self, body: Mapping[str, Any], key: str) -> datetime | None:
         """Return the time of a key in UTC; ``None`` if the key is missing."""
@@ -196,11 +205,12 @@ class _Place(DocumentPlace):
 def _providers(at: _Place, bodies: Iterable[object]) -> Iterable[Provider]:
     states: dict[str, Provider] = {}
     names = set[str]()
+    known: dict[str, Inventory] = {}
     for number, body in enumerate(bodies):
         place = at / number
         provider = place.of(body, dict)
         if provider is body:
-            state = _provider(place, provider)
+            state = _provider(place, provider, known)
             if state.uuid in states:
                 (place / "uuid").wrong(state.uuid, "name each provider once")
             if state.name in names:
@@ -210,22 +220,28 @@ def _providers(at: _Place, bodies: Iterable[object]) -> Iterable[Provider]:
     trees = ProviderTrees(states.values())
     for uuid in states:
         way = list(islice(trees.lineage(uuid), _MOST_ABOVE + 2))
-        place = at / uuid / "parent_uuid"
         if len(way) > _MOST_ABOVE + 1:
-            place.wrong(way[-1], f"a provider has at most {_MOST_ABOVE} providers above")
+            allowed = f"a provider has at most {_MOST_ABOVE} providers above"
+            (at / uuid / "parent_uuid").wrong(way[-1], allowed)
         elif (parent := states[way[-1]].parent) is not None:
+            place = at / uuid / "parent_uuid"
             place.wrong(parent, "name a provider of this document that is not below the provider")
     return states.values()
 
 
-def _provider(at: _Place, body: Mapping[str, Any]) -> Provider:
+def _provider(at: _Place, body: Mapping[str, Any], known: dict[str, Inventory]) -> Provider:
+    """Return the provider of an object.
+
+    :param known: the correct inventories so far: most hosts have equal inventories.
+    """
     parent = body.get("parent_uuid")
     return Provider(
         uuid=at.text(body, "uuid"),
         name=at.text(body, "name"),
         parent=None if parent is None else (at / "parent_uuid").of(parent, str),
         inventories={
-            name: _inventory(at / "inventories" / name, inventory)
+            name: known.get(repr(inventory))
+            or _inventory(at / "inventories" / name, inventory, known)
             for name, inventory in at.get(body, "inventories", dict).items()
         },
         traits=at.texts(body, "traits"),
@@ -233,7 +249,8 @@ def _provider(at: _Place, body: Mapping[str, Any]) -> Provider:
     )
 
 
-def _inventory(at: _Place, body: object) -> Inventory:
+def _inventory(at: _Place, body: object, known: dict[str, Inventory]) -> Inventory:
+    faults = len(at.faults.faults)
     inventory = at.of(body, dict)
     if inventory is not body:
         return Inventory(total=1, max_unit=1)
@@ -244,7 +261,10 @@ def _inventory(at: _Place, body: object) -> Inventory:
         ratio = 1.0
 
     amounts = {key: (at / key).amount(inventory.get(key), _LEAST[key]) for key in _LEAST}
-    return read_inventory({**amounts, "allocation_ratio": ratio})
+    result = read_inventory({**amounts, "allocation_ratio": ratio})
+    if len(at.faults.faults) == faults:
+        known[repr(body)] = result
+    return result
 
 
 def _consumers(
@@ -258,10 +278,7 @@ def _consumers(
             place = at / f"consumers {consumer}" / uuid
             if uuid not in classes:
                 place.wrong(uuid, "name a provider of this document")
-            allocations[uuid] = {
-                name: (place / name).amount(amount, 1)
-                for name, amount in place.of(amounts, dict).items()
-            }
+            allocations[uuid] = place.amounts(place.of(amounts, dict))
         consumers[consumer] = allocations
     return consumers
 

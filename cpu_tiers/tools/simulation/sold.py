@@ -4,7 +4,7 @@ Placement does not know tiers. The tier of a consumer follows from its allocatio
 each VCPU. Pure.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -142,8 +142,9 @@ def sold_cloud(
         snapshot.providers, key=lambda p: (hosts_by_id[p.uuid], p.parent is not None, p.name)
     )
     parts: dict[str, dict[str, list[SoldPart]]] = {}
+    named, known = tuple(tiers), dict[object, str]()
     for consumer, allocations in snapshot.consumers.items():
-        tier = tier_of_amounts(allocations.values(), tuple(tiers))
+        tier = _tier(allocations.values(), named, known)
         for uuid, held in allocations.items():
             place = hosts_by_id[uuid], providers.name(uuid)
             for name, amount in held.items():
@@ -174,6 +175,19 @@ def sold_cloud(
         },
         note=states.note if hosts else "",
     )
+
+
+def _tier(
+    allocations: Collection[Mapping[str, int]], tiers: Sequence[Tier], known: dict[object, str]
+) -> str:
+    """Return the tier of a consumer.
+
+    :param known: the tiers so far, by the allocated amounts: most servers have equal amounts.
+    """
+    key = tuple([tuple(amounts.items()) for amounts in allocations])
+    if key not in known:
+        known[key] = tier_of_amounts(allocations, tiers)
+    return known[key]
 
 
 def common_domain(names: Iterable[str]) -> str:
