@@ -2,6 +2,8 @@
 
 import json
 import logging
+import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,13 @@ LOG = logging.getLogger(__name__)
 
 Decision = Mapping[str, Any]
 """A document as ``docs/admin/decision-record.rst`` describes it."""
+
+
+_NO_DECISION = (
+    *(ValueError, TypeError, LookupError, AttributeError, RecursionError),
+    ArithmeticError,  # a number may be larger than any float
+)
+"""The errors of a document of another form."""
 
 
 def decisions_about(file: Path, server: str) -> list[Decision]:
@@ -32,14 +41,14 @@ def decisions_about(file: Path, server: str) -> list[Decision]:
 def _decisions(file: Path, server: str) -> Iterator[Decision]:
     unreadable = 0
     try:
-        with file.open(encoding="utf-8", errors="replace") as lines:
+        with open(file, encoding="utf-8", errors="replace", opener=_open_regular) as lines:
             for line in lines:
                 if server not in line:  # faster than to parse each line
                     continue
                 try:
                     document = json.loads(line)
                     text_of([document])  # a document that lacks a key is no decision
-                except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                except _NO_DECISION:
                     unreadable += 1
                     continue
                 if server in document["servers"]:
@@ -48,6 +57,18 @@ def _decisions(file: Path, server: str) -> Iterator[Decision]:
         raise CpuTiersError(f"the decisions cannot be read: {error}") from error
     if unreadable:
         LOG.warning("%s: %s lines about the server are no decisions", file, unreadable)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Open a file for ``open``, without waiting for the writer of a pipe.
+
+    :raises OSError: the file is a pipe, a device or a folder.
+    """
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path} is no regular file; give the file of decision_record_file")
+    return descriptor
 
 
 def text_of(decisions: Sequence[Decision]) -> str:

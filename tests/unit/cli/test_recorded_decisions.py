@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +42,24 @@ def test_lines_about_other_servers_and_broken_lines_are_left_out(
     file = tmp_path / "decisions"
     whole = lines(decision("1", SERVER))
     half = lines({"servers": [SERVER], "time": "2"}, {**decision("2", SERVER), "rounds": [5]})
+    weights = [{"host": "a", "weight": 10**400, "parts": {}}]
+    of_server = {"server": SERVER, "filters": [], "weights": weights, "claims": []}
+    half += lines(decision("2", SERVER, rounds=[of_server]))
     file.write_text(f'{SERVER}\n[{"{"}\n"{SERVER}"\n' + half + whole + whole[:-20])
     with caplog.at_level(logging.WARNING):
         assert [each["time"] for each in decisions_about(file, SERVER)] == ["1"]
     (record,) = caplog.records
-    assert record.getMessage() == f"{file}: 5 lines about the server are no decisions"
+    assert record.getMessage() == f"{file}: 6 lines about the server are no decisions"
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(CpuTiersError, match=r"the decisions cannot be read: .*none"):
         decisions_about(tmp_path / "none", SERVER)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)  # nobody writes, and the command does not wait
+    for path in (pipe, Path("/dev/null")):
+        with pytest.raises(CpuTiersError, match=f"read: {path} is no regular file; give the file"):
+            decisions_about(path, SERVER)
 
 
 def test_the_text_names_each_filter_weigher_and_claim() -> None:
