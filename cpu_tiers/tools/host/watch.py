@@ -168,7 +168,8 @@ _COUNTERS = {
         "totals.missing",
     ),
     "under_class_seconds": (
-        "Time in which vCPUs had less than a fifth of the time in which they wanted to run",
+        "Time in which vCPUs had less than a fifth of the time in which they wanted to run, of"
+        " guests to which a fifth of a CPU is due for each vCPU",
         "totals.under_class",
     ),
 }

@@ -45,8 +45,8 @@ class Totals:
     :param due: what was due to the guest.
     :param missing: what the guest did not get of that, in the intervals in which more than a tenth
         was missing.
-    :param under_class: the intervals in which the vCPUs had less than a fifth of the time in which
-        they wanted to run, in seconds.
+    :param under_class: the intervals in which vCPUs to which a fifth of a CPU is due had less than
+        a fifth of the time in which they wanted to run, in seconds.
     """
 
     ran: float = 0.0

@@ -138,6 +138,12 @@ def test_a_mixed_guest_with_a_sleeping_dedicated_vcpu() -> None:
     assert summary(evidence(mixed, BRONZE, spent=asleep)) == []
 
 
+def test_a_guest_that_is_sold_less_than_a_fifth_has_no_class() -> None:
+    # 75 of 1200 shares of 2 CPUs: an eighth of a CPU
+    host = evidence(GOLD, spent={"gold": (CpuTime(1.9, 8.1),)}, shares=1200)
+    assert not deliveries(host)["gold"].is_under_class
+
+
 def test_between_two_readings() -> None:
     early = {
         "stays": (CpuTime(1.0, 2.0),),

@@ -42,8 +42,8 @@ class Delivery:
         quota of the guest stopped them.
     :param due: what was due to the guest of that (:mod:`~cpu_tiers.tools.host.checks.due`).
     :param own: what other threads of the guest's QEMU took beside its vCPUs.
-    :param is_under_class: the vCPUs to which something is due had less than a fifth of the time in
-        which they wanted to run.
+    :param is_under_class: the vCPUs to which a fifth of a CPU is due, or more, had less than a
+        fifth of the time in which they wanted to run.
     """
 
     seconds: float
@@ -86,19 +86,21 @@ def delivery_of(
     :param own: the CPUs that other threads of QEMU used.
     """
     wanted = wanted_cpus(spent, seconds, 0.0 if cap is None else throttled)
-    due = kept = wanted_due = 0.0
+    due = kept = 0.0
+    of_class = [0.0, 0.0]
     if len(dues) == len(spent):
         for rate, part, time in zip(dues, wanted, spent, strict=True):
             if rate:
                 due += rate * part
                 kept += time.ran / seconds
-                wanted_due += part
+            if rate >= CLASS_CPUS:
+                of_class = [of_class[0] + time.ran / seconds, of_class[1] + part]
     return Delivery(
         seconds=seconds,
         delivered=sum(time.ran for time in spent) / seconds,
         kept=kept,
         wanted=sum(wanted),
-        is_under_class=kept < CLASS_CPUS * wanted_due,
+        is_under_class=of_class[0] < CLASS_CPUS * of_class[1],
         due=due if cap is None else min(due, cap),
         own=own,
     )
