@@ -88,11 +88,11 @@ class HostWatch(NovaConfCommand):
                 tiers,
             )
             host.read()
-            _ask_placement(host, conf, partial(read_hostname, parsed_args.connect))
             with answering(server) as address:
                 LOG.info(
                     "Guests: %d; metrics: http://%s/metrics", len(host.reading.guests), address
                 )
+                _ask_placement(host, conf, partial(read_hostname, parsed_args.connect))
                 _watch(host, parsed_args.interval)
 
 

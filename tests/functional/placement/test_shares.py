@@ -1,6 +1,7 @@
 """The shares of a host, as a real Placement has them."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
@@ -12,6 +13,7 @@ from cpu_tiers.model.providers import Excess
 from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.inventories import read_excesses, read_shares
+from cpu_tiers.tools.tiers.sold import Sale
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 OTHER = "0f0aa8a0-0c52-4dd4-bd06-8e3f1ac6b7d2"
@@ -39,6 +41,7 @@ def test_shares_of_all_providers_of_a_host(client: PlacementClient) -> None:
     hold(client, OTHER, **{root: {VCPU: 1}})
     found = read_shares(client, "compute1")
     assert (found.capacity, dict(found.held)) == (800, {SERVER: 150, OTHER: 0})
+    assert found.sale == Sale(cpus=8, shares=Fraction(800))
 
 
 def test_a_host_that_reports_none(client: PlacementClient) -> None:
@@ -49,7 +52,7 @@ def test_a_host_that_reports_none(client: PlacementClient) -> None:
     smaller = replace(client.inventories(root), by_class={VCPU: Inventory(total=7, max_unit=7)})
     client.set_inventories(root, smaller)
     shares = read_shares(client, "compute1")
-    assert shares.capacity is None
+    assert (shares.capacity, shares.sale) == (None, None)
     assert shares.excesses == read_excesses(client) == (Excess("compute1", VCPU, 8, 7),)
 
 
