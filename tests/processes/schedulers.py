@@ -20,27 +20,32 @@ def ask_many(number: int, *, memory_mb: int = 512, rebuild: bool = False) -> lis
     :returns: the name of the host, or the fault of the server without a host.
     :raises oslo_messaging.MessagingTimeout: a request has no answer.
     """
+    specs = [request_spec(memory_mb, rebuild=rebuild) for _ in range(number)]
+    with ThreadPoolExecutor(number) as threads:
+        return list(threads.map(ask, specs))
+
+
+def ask(spec: objects.RequestSpec) -> str:
+    """Send a request to nova-scheduler; return the host, or the fault of the server.
+
+    :raises oslo_messaging.MessagingTimeout: the request has no answer.
+    """
     client = rpc.get_client(
         oslo_messaging.Target(topic="scheduler", version="4.0"),
         serializer=base.NovaObjectSerializer(),
     ).prepare(version="4.5", timeout=PATIENCE)
-
-    def ask(_: int) -> str:
-        spec = _request_spec(memory_mb, rebuild=rebuild)
-        values = {"spec_obj": spec, "instance_uuids": [spec.instance_uuid]}
-        admin = context.get_admin_context()
-        try:
-            answer = client.call(admin, "select_destinations", return_objects=True, **values)
-        except exception.NoValidHost as fault:
-            return str(fault).partition("\n")[0].strip()
-        (name,) = {selection.service_host for own in answer for selection in own}
-        return str(name)
-
-    with ThreadPoolExecutor(number) as threads:
-        return list(threads.map(ask, range(number)))
+    values = {"spec_obj": spec, "instance_uuids": [spec.instance_uuid]}
+    admin = context.get_admin_context()
+    try:
+        answer = client.call(admin, "select_destinations", return_objects=True, **values)
+    except exception.NoValidHost as fault:
+        return str(fault).partition("\n")[0].strip()
+    (name,) = {selection.service_host for own in answer for selection in own}
+    return str(name)
 
 
-def _request_spec(memory_mb: int, *, rebuild: bool) -> objects.RequestSpec:
+def request_spec(memory_mb: int = 512, *, rebuild: bool = False) -> objects.RequestSpec:
+    """Return the request of a server of a tier."""
     flavor = objects.Flavor(
         id=1,
         flavorid="tier",

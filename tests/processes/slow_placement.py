@@ -1,4 +1,7 @@
-"""A proxy before Placement that does not answer some requests while a test says so."""
+"""A proxy before Placement that answers some requests with something else, or never.
+
+A test says which requests, and for how long.
+"""
 
 import re
 import threading
@@ -9,10 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import requests
 
+from tests.hostile_answers import Answer
+
 NEW_NAMES = r"PUT /(resource_classes|traits)/"
+CANDIDATES = r"GET /allocation_candidates\?"
 REASONS = r"GET /allocation_candidates\?.*&limit=1$"
 LOOKS = r"GET /resource_providers/[^/]+/usages"
-"""Requests of nova-scheduler that only cpu-tiers makes, for the work of these names."""
+"""Requests of nova-scheduler, all but the first of which only cpu-tiers makes."""
 
 _HOP_BY_HOP = {"connection", "transfer-encoding", "content-length", "content-encoding"}
 
@@ -28,6 +34,7 @@ class SlowPlacement:
     _pattern: str = ""
     _answers: threading.Event = field(default_factory=threading.Event)
     stalled: list[str] = field(default_factory=list)
+    _changed: tuple[str, Answer] | None = None
 
     @contextmanager
     def stalls(self, pattern: str) -> Iterator[list[str]]:
@@ -39,6 +46,22 @@ class SlowPlacement:
         finally:
             self._pattern = ""
             self._answers.set()
+
+    @contextmanager
+    def answers(self, pattern: str, answer: Answer) -> Iterator[None]:
+        """Change the answers to requests that Placement has answered with 200, in the context."""
+        self._changed = pattern, answer
+        try:
+            yield
+        finally:
+            self._changed = None
+
+    def content(self, request: str, answer: requests.Response) -> bytes:
+        """Return the content of the answer to a request."""
+        changed = self._changed
+        if changed and answer.status_code == 200 and re.match(changed[0], request):
+            return changed[1](answer.json())
+        return answer.content
 
     def wait(self, request: str) -> None:
         """Wait with a request that gets no answer now."""
@@ -66,9 +89,10 @@ def slow_placement(placement: str) -> Iterator[SlowPlacement]:
             for name, value in answer.headers.items():
                 if name.lower() not in _HOP_BY_HOP:
                     self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.content)))
+            content = proxy.content(f"{self.command} {self.path}", answer)
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(answer.content)
+            self.wfile.write(content)
 
         do_GET = do_PUT = do_POST = do_DELETE = forward  # noqa: N815  # http.server's names
 

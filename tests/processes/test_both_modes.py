@@ -14,9 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import oslo_messaging
 import pytest
 
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB, VCPU, VCPU_SHARES
+from tests import draws
+from tests.hostile_answers import REFUSED, SELECTED, UNKNOWN_NODES, Answer
 from tests.processes import configuration
 from tests.processes.cloud import OURS as ON_HOSTS
 from tests.processes.cloud import Cloud
@@ -33,8 +36,8 @@ from tests.processes.modes import (
     services,
     without_scheduler,
 )
-from tests.processes.schedulers import ask_many
-from tests.processes.slow_placement import LOOKS, NEW_NAMES, REASONS
+from tests.processes.schedulers import ask, ask_many, request_spec
+from tests.processes.slow_placement import CANDIDATES, LOOKS, NEW_NAMES, REASONS
 from tests.processes.vendor import FUNCTIONS, saw
 
 MIB = 2**20
@@ -91,6 +94,33 @@ def test_a_placement_that_answers_no_request_of_cpu_tiers(mode: Mode) -> None:
         assert {*ask_many(FEW, memory_mb=TOO_LARGE_MB)} == {NO_HOST}
     assert stalled
     check_warnings(mode, "reason why a server gets no host")
+
+
+def test_a_placement_that_answers_nonsense(mode: Mode) -> None:
+    """A server without NUMA nodes gets a host where a stock nova-scheduler selects one.
+
+    Without cpu-tiers, too, some of the answers are an exception of nova-scheduler.
+    """
+    survived = {**SELECTED, **UNKNOWN_NODES}
+    answers = {**survived, **REFUSED}
+    names = sorted(answers)[draws.SEED % draws.DAYS :: draws.DAYS]
+    selected = {name for name in names if selects(mode, answers[name])}
+    assert selected == survived.keys() & names
+    assert selects(mode, SELECTED["as Placement answers"])
+
+
+def selects(mode: Mode, answer: Answer) -> bool:
+    """Tell whether nova-scheduler selects a host, and delete the claim."""
+    spec = request_spec()
+    with mode.placement.answers(CANDIDATES, answer):
+        try:
+            host = ask(spec)
+        except oslo_messaging.RemoteError:
+            return False
+    if host.startswith(NO_HOST):
+        return False
+    mode.cloud.placement.ask("DELETE", f"/allocations/{spec.instance_uuid}")
+    return True
 
 
 def test_a_record_that_cannot_be_written(mode: Mode) -> None:
