@@ -26,6 +26,7 @@ from cpu_tiers.conf.weight_classes import (
 )
 from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU, is_resource_class
+from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud.decisions import decisions_about, text_of
 from cpu_tiers.tools.frame.cloud_source import aggregate_uuids
@@ -51,7 +52,7 @@ from cpu_tiers.tools.frame.terminal import (
 )
 from cpu_tiers.tools.placement.candidates import Explanation, explain
 from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack
-from cpu_tiers.tools.simulation.server_queries import UNKNOWN
+from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT, UNKNOWN
 from cpu_tiers.tools.simulation.service_states import ServiceStates
 from cpu_tiers.weights import SCORINGS, make_forest
 from cpu_tiers.weights.forest import Summary
@@ -185,7 +186,7 @@ def _without(explanation: Explanation) -> str:
     lines = [
         wrapped(f"without {name}: {count_of(count, 'host')}", indent="  ")
         for name, count in explanation.without.items()
-        if count != len(explanation.candidates)
+        if count != len(explanation.candidates) and name not in _OF_NOVA
     ]
     if not lines:
         several = "No host gets a candidate if a single constraint is left out."
@@ -211,6 +212,8 @@ def _kind(name: str, lack: Lack) -> tuple[str, str, str]:
     """Return the predicates of one host and of several hosts that a constraint excludes."""
     if isinstance(lack, ClaimLimit):
         return "refuses", "refuse", f"{lack.asked} {name} in one claim ({lack.limit})"
+    if name == f"!{DISABLED_TRAIT}":
+        return "is", "are", "disabled"
     return ("has", "have", name[1:]) if name.startswith("!") else ("lacks", "lack", name)
 
 
@@ -240,6 +243,9 @@ OF_NOVA: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"ram": (MEMORY_MB,), "cpu": (VCPU, PCPU), "disk": (DISK_GB,)}
 )
 """Weighers of Nova, with the resource classes whose free amounts are the raw weight."""
+
+_OF_NOVA = frozenset(f"!{name}" for name in (NODE_TRAIT, NO_NUMA_TRAIT))
+"""Constraints that nobody can leave out of a request."""
 
 LEFT_OUT = (
     "Nova's weighers of build failures, cross-cell moves, hypervisor versions, image properties,"

@@ -100,7 +100,9 @@ class CandidateSurvey:
         """
         chosen, answer = queries.first, self.answer(queries.first)
         if queries.otherwise and not answer.allocation_requests:
-            chosen, answer = queries.otherwise, self.answer(queries.otherwise)
+            second = self.answer(queries.otherwise)
+            if second.allocation_requests:  # else a host lacks what the first queries request
+                chosen, answer = queries.otherwise, second
         return ServerCandidates(chosen, answer.without_hosts(self.states.lacking))
 
     def answer(self, queries: Sequence[CandidateQuery]) -> CandidatesAnswer:
