@@ -171,6 +171,7 @@ _SHORTEST = 3
 """A shorter secret would be found in all words."""
 
 _CONFS: list[cfg.ConfigOpts] = []
+_TOKENS: set[str] = set()
 
 
 def hide(conf: cfg.ConfigOpts) -> None:
@@ -181,6 +182,19 @@ def hide(conf: cfg.ConfigOpts) -> None:
     """
     if conf not in _CONFS:
         _CONFS.append(conf)
+
+
+def hide_tokens(session: Any) -> None:
+    """Keep the tokens of requests out of all output: a service may repeat a token in its answer.
+
+    :param session: a session of requests, which calls hooks before keystoneauth1 logs the answer.
+    """
+
+    def note(response: Any, *_: object, **__: object) -> None:
+        token = response.request.headers.get("X-Auth-Token", "")
+        _TOKENS.update(_secrets_in(token.decode() if isinstance(token, bytes) else token))
+
+    session.hooks["response"].append(note)
 
 
 def _secrets(conf: cfg.ConfigOpts) -> Iterator[str]:
@@ -209,7 +223,7 @@ def _secrets_in(value: object) -> Iterable[str]:
 
 def masked(text: str) -> str:
     """Return a text without the secrets. A secret in the middle of a longer word is kept."""
-    secrets = {secret for conf in _CONFS for secret in _secrets(conf)}
+    secrets = {secret for conf in _CONFS for secret in _secrets(conf)} | _TOKENS
     for secret in sorted(secrets, key=len, reverse=True):
         if secret in text:
             text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", MASK, text)
@@ -252,3 +266,4 @@ def masked_output() -> Iterator[None]:
             sys.stderr.flush()
         sys.stdout, sys.stderr = streams
         _CONFS.clear()
+        _TOKENS.clear()

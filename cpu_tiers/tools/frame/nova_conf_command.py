@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from cliff.command import Command
 
 from cpu_tiers.errors import CpuTiersError, InvalidInput
-from cpu_tiers.tools.frame.app import hide, run_until_sigterm
+from cpu_tiers.tools.frame.app import hide, hide_tokens, run_until_sigterm
 from cpu_tiers.tools.frame.terminal import HINT, fit_help
 
 if TYPE_CHECKING:
@@ -225,6 +225,7 @@ class NovaConfCommand(Command):
 
         if self._services is None:
             self._services = self._opened.enter_context(opened_services(conf))
+            hide_tokens(self._services.adapter("placement").session.session)
         return self._services
 
     @contextmanager

@@ -12,10 +12,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+import requests
 from oslo_config import cfg
 
 from cpu_tiers.conf.read import read_config
-from cpu_tiers.tools.frame.app import MASK, hide, masked, masked_output
+from cpu_tiers.tools.frame.app import MASK, hide, hide_tokens, masked, masked_output
 
 PASSWORD = 'Pa"ss<w>ö%rd'
 FORMS = (PASSWORD, json.dumps(PASSWORD)[1:-1], html.escape(PASSWORD), quote(PASSWORD))
@@ -118,6 +119,21 @@ def test_texts(secret: str, text: str, shown: str) -> None:
         hide(conf_with(secret=secret))
         assert masked(text) == shown
     assert masked(text) == text
+
+
+@pytest.mark.parametrize("token", ["gAAAAAB-to_ken==", b"gAAAAAB-to_ken=="])
+def test_a_token_that_a_service_repeats(token: str | bytes) -> None:
+    session = requests.Session()
+    answer = requests.Response()
+    answer.request = requests.Request("GET", "http://a", headers={"X-Auth-Token": token}).prepare()
+    with masked_output():
+        hide_tokens(session)
+        (note,) = session.hooks["response"]
+        note(answer)
+        assert masked("got gAAAAAB-to_ken== and") == "got *** and"
+        answer.request = requests.Request("GET", "http://a").prepare()
+        note(answer)
+        assert masked("None") == "None"
 
 
 def test_the_streams_keep_the_attributes(capsys: pytest.CaptureFixture[str]) -> None:
