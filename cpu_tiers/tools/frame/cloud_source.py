@@ -45,7 +45,7 @@ from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.candidates import states_of
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.snapshot_client import SnapshotClient
-from cpu_tiers.tools.simulation.service_states import ServiceStates
+from cpu_tiers.tools.simulation.service_states import ComputeService, ServiceStates
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.translators import ServerRequest
 
@@ -201,6 +201,18 @@ def moment(time: datetime) -> str:
     return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
+def _states_in(snapshot: Snapshot) -> ServiceStates:
+    """Return what a snapshot says of the nova-compute services; disabled hosts have a trait."""
+    servers = snapshot.servers
+    if servers is None:
+        return ServiceStates(unknown="the snapshot does not say which hosts are up")
+    services = [
+        ComputeService(host, is_up=node not in servers.down, is_enabled=True, nodes=(node,))
+        for node, host in servers.services.items()
+    ]
+    return states_of(SnapshotClient(snapshot), services)
+
+
 def warn_of_left_out_flavors(faults: FaultList) -> None:
     """Log the faults of flavors that an answer leaves out."""
     for fault in faults.faults:
@@ -256,7 +268,7 @@ class CloudSource:
     def service_states(self) -> ServiceStates:
         """Return which hosts have a nova-compute that takes servers, as far as Nova answers."""
         if self.snapshot is not None:
-            return ServiceStates(unknown="a snapshot does not say which hosts are up")
+            return _states_in(self.snapshot)
         if not self._has_nova:
             return ServiceStates(unknown="there is no Nova beside an embedded Placement")
         try:

@@ -15,6 +15,11 @@ Command = Callable[..., Any]
 SIZES = {"VCPU": 8, "MEMORY_MB": 16384, "DISK_GB": 400}
 METAL = {f"resources:{name}": "0" for name in SIZES} | {"resources:CUSTOM_METAL": "1"}
 
+FIRST_LINE = (
+    "1 of 2 hosts: 1 lacks nova-compute that is up; not counted: 1 provider without nova-compute"
+    " (a.example.org), 1 host of another kind"
+)
+
 
 @pytest.fixture
 def nova(
@@ -47,10 +52,7 @@ def test_hosts_without_a_running_service(
 ) -> None:
     path = flavor({})  # 1 vCPU, 4 GiB, 40 GB: four servers a host
     text = run("--config-file", nova(), "explain", path).stdout
-    assert " ".join(text.partition("\n\n")[0].split()) == (
-        "1 of 2 hosts: 1 lacks nova-compute that is up; not counted: 1 provider without"
-        " nova-compute (a.example.org), 1 host of another kind"
-    )
+    assert " ".join(text.partition("\n\n")[0].split()) == FIRST_LINE
     assert "without DISK_GB" not in text  # a host that is down has room enough
     assert len([line for line in seen if "/os-" in line]) == 1
     rows = json.loads(run("--config-file", nova(), "capacity", path, "-f", "json").stdout)
@@ -85,7 +87,7 @@ def test_a_flavor_of_bare_metal(
     assert "1 of 1 hosts can take it; Nova was not asked which of them are up" in without
 
 
-def test_a_snapshot_does_not_know_services(
+def test_a_snapshot_with_and_without_the_services_of_nova(
     run: Command, flavor: Command, nova: Callable[[], Path], tmp_path: Path
 ) -> None:
     snapshot = tmp_path / "cloud.json"
@@ -95,3 +97,10 @@ def test_a_snapshot_does_not_know_services(
     assert result.stderr.count("Nova was not asked") == 0  # the answer says so
     result = run("capacity", flavor({}), "--snapshot", snapshot)
     assert "Nova was not asked which hosts are up" in result.stderr
+    document = json.loads(snapshot.read_text())
+    roots = {provider["name"]: provider["uuid"] for provider in document["providers"]}
+    document |= {"servers": {}, "server_flavors": [], "groups": {}, "down": [roots["b"]]}
+    document["services"] = {roots["a"]: "a", roots["b"]: "b", roots["node"]: "ironic"}
+    snapshot.write_text(json.dumps(document))
+    text = run("explain", flavor({}), "--snapshot", snapshot).stdout
+    assert " ".join(text.partition("\n\n")[0].split()) == FIRST_LINE  # as of the cloud itself
