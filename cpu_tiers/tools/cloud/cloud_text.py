@@ -122,6 +122,14 @@ def _print_excesses(console: Console, cloud: SoldCloud, *, show_all: bool) -> No
         if amounts:
             print_table(console, title, _over(cloud, amounts, show_all=show_all))
             print_rest(console, len(amounts), show_all=show_all)
+    if several := cloud.on_several_hosts:
+        table = text_table("server", "hosts")
+        table.columns[1].justify = "left"
+        for server in list(several)[: None if show_all else MOST_LINES]:
+            names = ", ".join(map(cloud.short_name, several[server]))
+            table.add_row(Text(printable(server)), Text(printable(names)))
+        print_table(console, "Servers on several hosts: evacuated, or after a failed move", table)
+        print_rest(console, len(several), show_all=show_all)
 
 
 def _print_oversold(

@@ -122,6 +122,18 @@ class SoldCloud:
         return tuple(amount for amount in self.amounts if amount.is_over)
 
     @property
+    def on_several_hosts(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the hosts of each consumer with CPUs or memory of several hosts.
+
+        A server is so during an evacuation, and after a move that has failed.
+        """
+        hosts: dict[str, set[str]] = {}
+        for part in self.parts:
+            if part.resource_class in (VCPU, PCPU, MEMORY_MB):
+                hosts.setdefault(part.consumer, set()).add(part.host)
+        return {who: tuple(sorted(of)) for who, of in sorted(hosts.items()) if len(of) > 1}
+
+    @property
     def of_reserved(self) -> tuple[SoldAmount, ...]:
         """Return the amounts of which a part of what is reserved is allocated."""
         return tuple(amount for amount in self.amounts if amount.is_of_reserved)

@@ -80,6 +80,18 @@ def test_no_line_is_too_long(width: int) -> None:
     assert "host-19" in text_of(names, width=width, show_all=True)
 
 
+def test_a_server_on_two_hosts() -> None:
+    providers = provider("one.example.org", VCPU=4), provider("two.example.org", VCPU=4)
+    held = {"moved": {"one.example.org": {"VCPU": 1}, "two.example.org": {"VCPU": 1}}}
+    console = Console(file=io.StringIO(), width=80)
+    cloud = sold_cloud(Snapshot(providers=providers, consumers=held), [])
+    print_cloud(console, cloud, show_all=False)
+    assert isinstance(console.file, io.StringIO)
+    text = " ".join(console.file.getvalue().split())
+    assert "Servers on several hosts: evacuated, or after a failed move server hosts" in text
+    assert "moved one, two" in text
+
+
 def test_a_terminal_that_is_not_utf8() -> None:
     """The text has no letter that the encoding lacks, and a name never stops the output."""
     file = io.TextIOWrapper(io.BytesIO(), encoding="iso-8859-1")

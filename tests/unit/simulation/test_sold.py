@@ -104,6 +104,20 @@ def test_what_is_reserved(
     assert bool(excesses) == (is_over or is_of_reserved)
 
 
+def test_servers_on_several_hosts() -> None:
+    providers = (
+        provider("one", VCPU=4), provider("two", VCPU=4), provider("pool", DISK_GB=9),
+        provider("two_NUMA0", "two", VCPU=4),
+    )  # fmt: skip
+    consumers = {
+        "moved": {"one": {"VCPU": 1}, "two": {"VCPU": 1}},
+        "with a pool": {"one": {"VCPU": 1}, "pool": {"DISK_GB": 1}},
+        "of one tree": {"two": {"VCPU": 1}, "two_NUMA0": {"VCPU": 1}},
+    }
+    cloud = sold_cloud(Snapshot(providers=providers, consumers=consumers), [])
+    assert cloud.on_several_hosts == {"moved": ("one", "two")}
+
+
 def test_without_servers_nova_reserves_no_node() -> None:
     reserved = Inventory(total=1, reserved=1, max_unit=1)
     node = replace(provider("node"), inventories={"CUSTOM_METAL": reserved})
