@@ -27,7 +27,7 @@ from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.provider_files import faults_at_start
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.host.metrics_server import Address, answering, bound
-from cpu_tiers.tools.host.watched_guest import WAITS, HostReading, Waits
+from cpu_tiers.tools.host.watched_guest import WAITS, HostReading, Waits, WatchedGuest
 from cpu_tiers.tools.host.watched_host import WatchedHost
 from cpu_tiers.tools.libvirt.connection import read_capabilities, read_domains, read_hostname
 from cpu_tiers.tools.placement.inventories import read_shares
@@ -92,8 +92,8 @@ class HostWatch(NovaConfCommand):
                 LOG.info(
                     "Guests: %d; metrics: http://%s/metrics", len(host.reading.guests), address
                 )
-                _ask_placement(host, conf, partial(read_hostname, parsed_args.connect))
-                _watch(host, parsed_args.interval)
+                name = partial(read_hostname, parsed_args.connect)
+                _watch(host, parsed_args.interval, partial(_ask_placement, host, conf, name))
 
 
 def tell_file_faults(conf: cfg.ConfigOpts, name: str, held: int) -> int:
@@ -132,9 +132,10 @@ def _ask_placement(host: WatchedHost, conf: cfg.ConfigOpts, name: Callable[[], s
     Thread(target=ask, name="placement", daemon=True).start()
 
 
-def _watch(host: WatchedHost, interval: float) -> None:
+def _watch(host: WatchedHost, interval: float, ask: Callable[[], None]) -> None:
     start, readings = time.monotonic(), 1
     try:
+        ask()
         while True:
             passed = time.monotonic() - start
             time.sleep(interval - passed % interval)
@@ -212,16 +213,24 @@ class WatchCollector:
         ):
             if value is not None:
                 yield new_family(f"{PREFIX}_{name}", text, value)
+        guests = [(guest, _labels(guest)) for guest in reading.guests]
         for new_family, metrics in ((counter, _COUNTERS), (gauge, _GAUGES)):
             for name, (text, attribute) in metrics.items():
-                family = new_family(f"{PREFIX}_{name}", text, labels=LABELS)
-                for guest in reading.guests:
-                    if (value := attrgetter(attribute)(guest)) is not None:
-                        domain = guest.domain
-                        ids = (domain.name, domain.uuid or "", guest.tier, domain.flavor or "")
-                        family.add_metric(ids, value)
+                family, value_of = (
+                    new_family(f"{PREFIX}_{name}", text, labels=LABELS),
+                    attrgetter(attribute),
+                )
+                for guest, labels in guests:
+                    if (value := value_of(guest)) is not None:
+                        family.add_metric(labels, value)
                 yield family
         yield _of_tiers(reading.waits)
+
+
+def _labels(guest: WatchedGuest) -> tuple[str, ...]:
+    """Return the values of the labels of a guest."""
+    domain = guest.domain
+    return domain.name, domain.uuid or "", guest.tier, domain.flavor or ""
 
 
 def _of_tiers(waits: Mapping[str, Waits]) -> "Metric":

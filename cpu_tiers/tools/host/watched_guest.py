@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 
 from cpu_tiers.tools.cgroup.hierarchy import Stalls
 from cpu_tiers.tools.host.checks.delivery import Delivery
-from cpu_tiers.tools.host.checks.due import Dues
 from cpu_tiers.tools.tiers.domain import CpuTime, Domain, GuestCgroup
-from cpu_tiers.tools.tiers.occupancy import Entitlement
 
 WAITS = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 """The upper bounds of the buckets of waits, in seconds. A further bucket has no bound."""
@@ -80,11 +78,14 @@ class WatchedGuest:
     :param times: the CPU time of each vCPU at the last reading, since the start of the vCPU.
     :param read_at: the time of the last reading, by the clock of the host.
     :param tier: the name of the tier; empty without a tier.
-    :param entitled: the floor and the fair share in CPUs; ``None`` if the CPUs of the host are not
-        known.
-    :param dues: what is due to the guest; ``None`` likewise.
+    :param sold: the CPUs that the guest is sold; ``None`` if the CPUs of the host are not known.
+    :param due: the CPUs that are due to the busy guest; ``None`` likewise.
+    :param floor: the floor in CPUs; ``None`` likewise.
+    :param fair: the fair share in CPUs; ``None`` likewise.
+    :param cap: the CPUs that the quotas of the guest leave it; ``None`` without quotas.
     :param rates: the CPUs that are due to each vCPU while it wants to run.
-    :param process_ran: the CPU time of the whole process at the last reading.
+    :param process_ran: the CPU time of the whole process when it was last read.
+    :param vcpus_ran: the CPU time of the vCPUs in ``totals`` at the same time.
     """
 
     domain: Domain
@@ -95,30 +96,14 @@ class WatchedGuest:
     stalls: Stalls
     totals: Totals = field(default_factory=Totals)
     tier: str = ""
-    entitled: Entitlement | None = None
-    dues: Dues | None = None
+    sold: float | None = None
+    due: float | None = None
+    floor: float | None = None
+    fair: float | None = None
+    cap: float | None = None
     rates: tuple[float, ...] = ()
     process_ran: float = 0.0
-
-    @property
-    def sold(self) -> float | None:
-        """Return the CPUs that the guest is sold; ``None`` if they are not known."""
-        return float(self.dues.sold) if self.dues else None
-
-    @property
-    def due(self) -> float | None:
-        """Return the CPUs that are due to the busy guest; ``None`` if they are not known."""
-        return float(self.dues.cpus) if self.dues else None
-
-    @property
-    def floor(self) -> float | None:
-        """Return the floor of the guest in CPUs; ``None`` if it is not known."""
-        return float(self.entitled.floor) if self.entitled else None
-
-    @property
-    def fair(self) -> float | None:
-        """Return the fair share of the guest in CPUs; ``None`` if it is not known."""
-        return float(self.entitled.fair) if self.entitled else None
+    vcpus_ran: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,8 @@ time is due to a guest for the time in which it wanted to run
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from oslo_config import cfg
 
@@ -43,19 +44,24 @@ _WEIGH_SECONDS = 60.0
 """The seconds between two looks at the weights of the cgroups of the guests."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Used:
+class _Used(NamedTuple):
     """What a guest used since its last reading, and what was read.
 
     :param times: the CPU time of each vCPU since its start.
     :param spent: the CPU time of each vCPU since the last reading.
+    :param process_ran: the CPU time of the process since its start; ``None`` if the vCPUs hardly
+        waited, and nothing can be missing.
     """
 
     at: float
     times: tuple[CpuTime, ...]
     spent: tuple[CpuTime, ...]
     stalls: Stalls
-    process_ran: float
+    process_ran: float | None
+
+
+_HARDLY = 0.01
+"""The part of an interval that the vCPUs of a guest wait without a need to look further."""
 
 
 Describe = Callable[[Collection[str]], Iterable[RunningDomain]]
@@ -86,7 +92,7 @@ class WatchedHost:
         self.file_faults = 0
         self._promises = HostPromises(host, conf)
         self._due = self._missing = 0.0
-        self._weigh_at = 0.0
+        self._weigh_at = self._weights = 0.0
         self._describe, self._clock = describe, clock
         self._tiers, self._waits = tiers, dict[str, Waits]()
         self._files = files or Files()
@@ -136,7 +142,7 @@ class WatchedHost:
             due=self._due,
             missing=self._missing,
             shares=float(sale.shares) if sale else None,
-            weights=self._promises.weights(self._guests.values()),
+            weights=self._weights,
             file_faults=self.file_faults,
         )
 
@@ -151,8 +157,10 @@ class WatchedHost:
         if spent is None:
             return None
         stalls = self._stalls(guest.cgroup.path, guest.limited) or guest.stalls
-        process = self._process_ran(guest.cgroup.pid, guest.process_ran)
-        return _Used(at=now, times=times[uuid], spent=spent, stalls=stalls, process_ran=process)
+        process = None
+        if sum(vcpu.waited for vcpu in spent) > _HARDLY * (now - guest.read_at):
+            process = self._process_ran(guest.cgroup.pid, guest.process_ran)
+        return _Used(now, times[uuid], spent, stalls, process)
 
     def _process_ran(self, pid: str, default: float = 0.0) -> float:
         ran = default
@@ -169,13 +177,16 @@ class WatchedHost:
         seconds, rates = used.at - before.read_at, guest.rates
         if rates is not before.rates:
             rates = tuple(map(min, rates, before.rates))
-        own = used.process_ran - before.process_ran
-        own -= (1 + self._promises.overhead) * sum(vcpu.ran for vcpu in used.spent)
+        process_ran, own = used.process_ran, 0.0
+        vcpus_ran = before.totals.ran + sum(vcpu.ran for vcpu in used.spent)
+        if process_ran is not None:
+            own = process_ran - guest.process_ran
+            own -= (1 + self._promises.overhead) * (vcpus_ran - guest.vcpus_ran)
         delivery = delivery_of(
             used.spent,
             seconds,
             rates,
-            cap=guest.dues.cap_cpus if guest.dues else None,
+            cap=guest.cap,
             throttled=used.stalls.throttled - before.stalls.throttled,
             own=max(0.0, own / seconds),
         )
@@ -188,11 +199,16 @@ class WatchedHost:
             read_at=used.at,
             totals=before.totals.plus(used.spent, delivery),
             stalls=used.stalls,
-            process_ran=used.process_ran,
+            process_ran=guest.process_ran if process_ran is None else process_ran,
+            vcpus_ran=guest.vcpus_ran if process_ran is None else vcpus_ran,
         )
 
     def _weigh(self) -> None:
-        """Read the weights of the guests from time to time, which somebody may have changed."""
+        """Read from time to time what changes seldom, or matters only while vCPUs wait.
+
+        Somebody may have changed the weight of a guest. The CPU time of a process is then compared
+        with that of its vCPUs since a minute ago at most.
+        """
         now = self._clock()
         if now < self._weigh_at:
             return
@@ -201,8 +217,13 @@ class WatchedHost:
             weight = guest.cgroup.weight
             with self._files.noted(guest.cgroup.path):
                 weight = self._hierarchy.weight(self._files, guest.cgroup.path)
-            if weight != guest.cgroup.weight:
-                self._guests[uuid] = replace(guest, cgroup=replace(guest.cgroup, weight=weight))
+            self._guests[uuid] = replace(
+                guest,
+                cgroup=replace(guest.cgroup, weight=weight),
+                process_ran=self._process_ran(guest.cgroup.pid, guest.process_ran),
+                vcpus_ran=guest.totals.ran,
+            )
+        self._weights = self._promises.weights(self._guests.values())
 
     def _stalls(self, path: str, limited: tuple[str, ...]) -> Stalls | None:
         stalls = None
@@ -272,10 +293,14 @@ class WatchedHost:
             self._guests[uuid] = replace(
                 guest,
                 tier=tiers[name] or "",
-                entitled=entitlement,
-                dues=dues,
+                sold=float(dues.sold) if dues else None,
+                due=float(dues.cpus) if dues else None,
+                floor=float(entitlement.floor) if entitlement else None,
+                fair=float(entitlement.fair) if entitlement else None,
+                cap=dues.cap_cpus if dues else None,
                 rates=tuple(map(float, dues.vcpus)) if dues else (),
             )
+        self._weights = self._promises.weights(self._guests.values())
 
     def _is_new(self, reason: object) -> bool:
         """Tell whether a reason for a warning has not been logged in the last hour."""
