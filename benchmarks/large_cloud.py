@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from cpu_tiers.model.names import VCPU_SHARES
+
 TIERS = {"gold": 100, "silver": 50, "bronze": 10}
-"""The VCPU_SHARES of a VCPU of each tier."""
+"""The shares of a VCPU of each tier."""
 
 SIZES = (2, 16, 32)
 """The VCPUs of the flavors of each tier."""
@@ -62,7 +64,7 @@ def large_cloud(hosts: int, nodes: int, seed: int = 0) -> dict[str, Any]:
 def _tree(host: str, nodes: int, uuids: Iterator[str]) -> Iterator[dict[str, Any]]:
     """Yield the providers of a host: the root, and for each node the CPUs and the memory."""
     count = max(nodes, 1)
-    cpus = {"VCPU": VCPUS * count, "VCPU_SHARES": SHARES * count}
+    cpus = {"VCPU": VCPUS * count, VCPU_SHARES: SHARES * count}
     memory = {"MEMORY_MB": MEMORY_MB * count}
     traits = ["COMPUTE_NODE", *(f"CUSTOM_NUMA_NODES_{n}" for n in range(1, nodes + 1))]
     root = _provider(next(uuids), host, None, traits)
@@ -71,7 +73,7 @@ def _tree(host: str, nodes: int, uuids: Iterator[str]) -> Iterator[dict[str, Any
     for node in range(nodes):
         name = f"{host}_NUMA{node}"
         of_node = _provider(next(uuids), name, root["uuid"], ["HW_NUMA_ROOT"])
-        of_node["inventories"] = _inventories({"VCPU": VCPUS, "VCPU_SHARES": SHARES})
+        of_node["inventories"] = _inventories({"VCPU": VCPUS, VCPU_SHARES: SHARES})
         yield of_node
         traits = ["CUSTOM_MEMORY_PAGE_SIZE_SMALL", "CUSTOM_MEMORY_PAGE_SIZE_4"]
         pages = _provider(next(uuids), f"{name}_PAGES_4", of_node["uuid"], traits)
@@ -118,7 +120,7 @@ def _consumers(
     while left > 0:
         tree, node = draw.choice(trees), draw.randrange(max(nodes, 1))
         (_, weight), vcpus = draw.choice([*TIERS.items()]), draw.choice(SIZES)
-        parts = {"VCPU": vcpus, "VCPU_SHARES": vcpus * weight}
+        parts = {"VCPU": vcpus, VCPU_SHARES: vcpus * weight}
         cpus, memory = tree[1 + 2 * node : 3 + 2 * node] if nodes else (tree[0], tree[0])
         allocations: Allocations = {}
         for provider, amounts in (

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.inventory import ClaimUnits, Inventory
-from cpu_tiers.model.names import SHARING
+from cpu_tiers.model.names import MEMORY_MB, PCPU, SHARING, VCPU
 from cpu_tiers.model.providers import Provider
 
 
@@ -184,6 +184,16 @@ class HostProviders:
         return AllocationRequest(allocations=allocations, mappings=mappings)
 
 
+def is_pool(tree: Sequence[SimulatedProvider]) -> bool:
+    """Tell whether a tree is a single provider that other trees use, without CPUs and memory."""
+    (first, *others) = tree
+    return (
+        not others
+        and SHARING in first.state.traits
+        and first.stocks.keys().isdisjoint((VCPU, PCPU, MEMORY_MB))
+    )
+
+
 def hosts_of_trees(trees: Mapping[str, Sequence[SimulatedProvider]]) -> list[HostProviders]:
     """Return the providers that serve the host of each tree, in the order of the trees."""
     sharing = [
@@ -194,7 +204,15 @@ def hosts_of_trees(trees: Mapping[str, Sequence[SimulatedProvider]]) -> list[Hos
     ]
     by_places: dict[tuple[Place, ...], Shape] = {}
     hosts = []
+    pools = set[object]()
     for root, providers in trees.items():
+        if is_pool(providers):
+            # Equal pools have the same candidates: all pools of their aggregates, in any order.
+            state = providers[0].state
+            kind = state.traits, state.aggregates, frozenset(state.inventories)
+            if kind in pools:
+                continue
+            pools.add(kind)
         aggregates = frozenset().union(*(provider.state.aggregates for provider in providers))
         shared = (
             provider

@@ -7,7 +7,7 @@ Placement.
 import pytest
 
 from cpu_tiers.tools.simulation import ClaimRefused, SimulatedCloud
-from tests.unit.simulation.clouds import group, provider, providers_of, query
+from tests.unit.simulation.clouds import SHARES, group, provider, providers_of, query
 
 
 @pytest.mark.parametrize("amounts", [{"VCPU": 4, "CARD": 2}, {"VCPU": 4, "OTHER": 1}], ids=str)
@@ -24,3 +24,15 @@ def test_a_release_gives_back_the_claimed_amount() -> None:
     assert providers_of(cloud.candidates(query(group(VCPU=2)))) == []
     cloud.release({"h": {"VCPU": 3}})
     assert providers_of(cloud.candidates(query(group(VCPU=4)))) == [{"": "h"}]
+
+
+def test_equal_pools_are_one_tree_and_all_of_them_serve() -> None:
+    pools = [provider(f"pool{n}", None, SHARES, aggregate="a", DISK=9) for n in range(3)]
+    cloud = SimulatedCloud([*pools, provider("host", None, aggregate="a", VCPU=4)])
+    assert [host.root for host in cloud.hosts] == ["pool0", "host"]  # and not 3 pools of 3 pools
+    answer = cloud.candidates(query(group(VCPU=1, DISK=1)))
+    assert {"host", "pool0", "pool1", "pool2"} == {
+        uuid for request in answer.allocation_requests for uuid in request.allocations
+    }
+    only_pools = cloud.candidates(query(group(DISK=1))).allocation_requests
+    assert len(only_pools) == 3
