@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.names import NUMA_SERVER, VCPU_SHARES
 
 TIERS = {"gold": 100, "silver": 50, "bronze": 10}
 """The shares of a VCPU of each tier."""
@@ -68,7 +68,9 @@ def _tree(host: str, nodes: int, uuids: Iterator[str]) -> Iterator[dict[str, Any
     memory = {"MEMORY_MB": MEMORY_MB * count}
     traits = ["COMPUTE_NODE", *(f"CUSTOM_NUMA_NODES_{n}" for n in range(1, nodes + 1))]
     root = _provider(next(uuids), host, None, traits)
-    root["inventories"] = _inventories({"DISK_GB": DISK_GB} | ({} if nodes else cpus | memory))
+    root["inventories"] = _inventories(
+        {"DISK_GB": DISK_GB} | ({NUMA_SERVER: VCPUS * count} if nodes else cpus | memory)
+    )
     yield root
     for node in range(nodes):
         name = f"{host}_NUMA{node}"
