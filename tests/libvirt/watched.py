@@ -28,7 +28,10 @@ def watch(connection: libvirt.virConnect) -> WatchedHost:
     cells = (NumaCell(id=0, cpus=CpuSet({0, 1}), memory_kb=2**20),)
     host = Host(name="h", topology=HostTopology(arch="x86_64", cells=cells))
     gold = Tier.parse("gold", "400", 1, where="gold")
-    return WatchedHost(host, read_config(["/dev/null"]), describe, [gold])
+    conf = read_config(["/dev/null"])
+    # Without CPU sets, a vCPU that is pinned to one CPU is a dedicated vCPU.
+    conf.set_override("cpu_shared_set", "0-1", "compute")
+    return WatchedHost(host, conf, describe, [gold])
 
 
 def guest(name: str, shares: int) -> Guest:
