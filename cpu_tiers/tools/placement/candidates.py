@@ -100,9 +100,7 @@ class CandidateSurvey:
         """
         chosen, answer = queries.first, self.answer(queries.first)
         if queries.otherwise and not answer.allocation_requests:
-            second = self.answer(queries.otherwise)
-            if second.allocation_requests:  # else a host lacks what the first queries request
-                chosen, answer = queries.otherwise, second
+            chosen, answer = queries.otherwise, self.answer(queries.otherwise)
         return ServerCandidates(chosen, answer.without_hosts(self.states.lacking))
 
     def answer(self, queries: Sequence[CandidateQuery]) -> CandidatesAnswer:
@@ -264,7 +262,9 @@ def explain(
     all_names = survey.host_names(candidates)
     strangers = tuple(name for host, name in all_names.items() if host in states.strangers)
     others = [h for h in all_names if h not in candidates and h not in states.strangers]
-    (reasons,) = read_reasons(client, survey, [server.queries], others, progress)
+    # Without any candidate, a host lacks what the first queries request.
+    asked = server.queries if candidates else queries.first
+    (reasons,) = read_reasons(client, survey, [asked], others, progress)
     aside = {host for host in others if not reasons.is_of_kind(host)}
     if len(aside) == len(others) and not candidates:
         aside = set()
