@@ -294,7 +294,8 @@ def test_a_stopped_qemu_is_left_out_alone(start: Start, audit: Audit, tmp_path: 
 
 
 def test_a_busy_process_is_named(start: Start, audit: Audit) -> None:
-    domain = start("short", 100)
+    # Two CPUs are sold for 800 shares: 400 as one CPU, of which the process takes half.
+    domain = start("short", 400)
     spin(domain)
     with busy_service(cpu_cgroups(vcpu_thread(domain))[-1], frozenset({0})) as pid:
         found = audit("--interval", "2", status=3)
