@@ -14,10 +14,11 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 from cpu_tiers.tools.simulation.policies import HostStates, Policy, with_weights
 from cpu_tiers.weights import Forest, Scoring, make_forest
-from cpu_tiers.weights.cost.amounts import HostTotals, Scale
+from cpu_tiers.weights.cost.amounts import HostTotals
 from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.forest import Summary
 from cpu_tiers.weights.fragmentation import best_first
+from cpu_tiers.weights.scale import Scale
 from cpu_tiers.weights.scoring import CostScoring
 
 

@@ -9,9 +9,10 @@ from functools import cached_property
 from operator import add, mul
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights.cost.amounts import AlikeHosts, AnsweredAmounts, Scale
+from cpu_tiers.weights.cost.amounts import AlikeHosts, AnsweredAmounts
 from cpu_tiers.weights.cost.gradient import Gradient, History
 from cpu_tiers.weights.forest import NO_ALLOCATIONS, Allocations, Forest, HostScore, Summary
+from cpu_tiers.weights.scale import Scale
 from cpu_tiers.weights.scoring import CostScoring
 
 SLIGHT_BEST_FIT = 1 / 80

@@ -1,4 +1,4 @@
-"""The amounts of all hosts of an answer of Placement, and the scale by which classes are compared.
+"""The amounts of all hosts of an answer of Placement.
 
 nova-scheduler reads thousands of providers for each request: the loop over the providers reads
 each field once and only collects the amounts, and the hosts that are built alike are added up
@@ -9,10 +9,10 @@ together. The formulas are those of ``best-fit`` and ``fragmentation``, see
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from cpu_tiers.model.names import NUMA_SERVER
 from cpu_tiers.weights.forest import Summary
+from cpu_tiers.weights.scale import Scale
 
 SLIGHT = 0.1
 """Added to the used share of each class: a class that nobody uses yet weighs a little."""
@@ -49,7 +49,7 @@ class HostTotals:
         self._capacity[name] += capacity
         self._used[name] += used
 
-    def scale(self, only_resources: Collection[str] = ()) -> "Scale":
+    def scale(self, only_resources: Collection[str] = ()) -> Scale:
         """Return the scale of the hosts.
 
         :param only_resources: the resource classes that count; empty for all classes.
@@ -66,48 +66,6 @@ class HostTotals:
             units={name: total / hosts for name, total in present.items()},
             weights={name: ((share + SLIGHT) / most) ** 2 for name, share in shares.items()},
         )
-
-
-class Scale(NamedTuple):
-    """How the amounts of resource classes are compared with each other.
-
-    :param units: by class, the capacity of a host, on average over all hosts.
-    :param weights: by class, the weight of a unit: from 0 for a class that nobody uses to 1 for
-        the class of which the largest share is in use.
-    """
-
-    units: Mapping[str, float]
-    weights: Mapping[str, float]
-
-    def parts(self, amounts: Mapping[str, int]) -> dict[str, float]:
-        """Return the amounts that are above 0, weighted, in average hosts, by class."""
-        weights = self.weights
-        return {
-            name: weights[name] * amount / unit
-            for name, amount in amounts.items()
-            if amount > 0 and (unit := self.units.get(name))
-        }
-
-    def size(self, amounts: Mapping[str, int]) -> float:
-        """Return the weighted sum of amounts, in average hosts."""
-        return sum(self.parts(amounts).values())
-
-    def left(self, free: Mapping[str, int], requested: Mapping[str, int]) -> dict[str, float]:
-        """Return what a server leaves on a host, weighted, in average hosts, by class.
-
-        A class that the server does not request is left whole.
-        """
-        weights, units, asked = self.weights, self.units, requested.get
-        return {
-            name: weights[name] * (amount - asked(name, 0)) / units[name]
-            for name, amount in free.items()
-            if name in units and amount > asked(name, 0)
-        }
-
-    def factors(self, names: Iterable[str]) -> tuple[float, ...]:
-        """Return the weight of a unit of each class, in average hosts."""
-        weights, units = self.weights, self.units
-        return tuple([weights[name] / units[name] if name in units else 0.0 for name in names])
 
 
 class HostAmounts:

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from math import sqrt
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights.cost.amounts import AnsweredAmounts, Build, Scale
+from cpu_tiers.weights.cost.amounts import AnsweredAmounts, Build
 from cpu_tiers.weights.cost.typical_servers import ServerShape, Typical, TypicalServers, typical
 from cpu_tiers.weights.cost.usable import (
     Claim,
@@ -23,6 +23,7 @@ from cpu_tiers.weights.cost.usable import (
     UsablePart,
 )
 from cpu_tiers.weights.forest import Allocations, Summary
+from cpu_tiers.weights.scale import Scale
 
 RARITY_WEIGHT = 0.03
 """The weight of the rarity of a host. Chosen on a recorded cluster, see

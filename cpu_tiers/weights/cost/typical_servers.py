@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cpu_tiers.model.names import NUMA_SERVER
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights.cost.amounts import Scale
+from cpu_tiers.weights.scale import Scale
 
 Amounts = tuple[tuple[str, int], ...]
 """Amounts by resource class, sorted by the name of the class."""

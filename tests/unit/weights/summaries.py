@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from cpu_tiers.weights.cost.amounts import HostTotals, Scale
+from cpu_tiers.weights.cost.amounts import HostTotals
+from cpu_tiers.weights.scale import Scale
 
 Summary = Any  # as json.loads returns it
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.weights import BEST_FIT, Forest, make_forest
-from cpu_tiers.weights.cost.amounts import Scale
+from cpu_tiers.weights.scale import Scale
 
 Summary = Any  # as json.loads returns it
 
