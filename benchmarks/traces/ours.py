@@ -14,8 +14,9 @@ import numpy as np
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights import Scoring, make_forest
 from cpu_tiers.weights.cost import CostForest
-from cpu_tiers.weights.cost.amounts import HostTotals, Scale
+from cpu_tiers.weights.cost.amounts import HostTotals
 from cpu_tiers.weights.cost.gradient import History, HostKinds
+from cpu_tiers.weights.scale import Scale
 from traces.cluster import DEVICE, DEVICES, Cluster, Floats, Ints, Task
 from traces.published import Policy
 
