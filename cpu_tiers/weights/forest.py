@@ -45,7 +45,8 @@ class HostScore(NamedTuple):
 
 
 class Forest(ABC):
-    """The candidate hosts of a request, with their scores: see :func:`make_forest`.
+    """The candidate hosts of a request, with their scores: see
+    :func:`~cpu_tiers.weights.make_forest`.
 
     The provider trees are flattened once. If a request is for several servers, call
     :meth:`claim` after the choice for each server: the scores for the next server then
