@@ -45,8 +45,9 @@ class HostScore(NamedTuple):
 
 
 class Forest(ABC):
-    """The candidate hosts of a request, with their scores: see
-    :func:`~cpu_tiers.weights.make_forest`.
+    """The candidate hosts of a request, with their scores.
+
+    :func:`~cpu_tiers.weights.make_forest` makes the forest of a scoring.
 
     The provider trees are flattened once. If a request is for several servers, call
     :meth:`claim` after the choice for each server: the scores for the next server then
