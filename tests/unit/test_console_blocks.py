@@ -106,6 +106,10 @@ NOT_RUN = {
         "docs/admin/decision-record.rst",
         "--decisions",
     ): "tests/functional/cli/test_recorded_decisions.py runs it on a file of its own.",
+    (
+        "docs/admin/planning.rst",
+        "cpu-tiers plan drain cn0",
+    ): "tests/functional/cli/test_plan.py runs the command on hosts of its own.",
     ("docs/contributor/ledger.rst", "tox -e nova-ledger"): TOX,
     ("docs/contributor/random-lives.rst", "CPU_TIERS_LIVES=100"): TOX,
     ("docs/contributor/measured.rst", "tox -e contention"): TOX,

@@ -5,15 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
-from cpu_tiers.extra_specs.shares import effective_shares
 from cpu_tiers.guest.topology import dedicated_cpus, guest_topology, host_cpu_overhead
 from cpu_tiers.model.guest import GuestCell
-from cpu_tiers.tools.cloud.cloud_show import read_cloud
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.server_arguments import add_server_arguments, read_server
-from cpu_tiers.tools.simulation.sold import TierRoom, sold_cloud
-from cpu_tiers.tools.simulation.tier_promises import TierPromise, tier_promises
 
 
 class FlavorShow(NovaConfCommand, ShowCommand):
@@ -52,41 +48,12 @@ class FlavorShow(NovaConfCommand, ShowCommand):
             ),
         }
         if parsed_args.hosts:
+            # Imported here: without --hosts, no command needs a cloud in memory.
+            from cpu_tiers.tools.cloud.sold_on_hosts import sold_on_hosts
+
             cloud = self.cloud_source(parsed_args, self.nova_conf())
-            shares = effective_shares(server.flavor)
-            vcpus = guest.counts.shared
-            room = TierRoom(
-                tier="",
-                flavor=server.flavor.name,
-                more=0,
-                shares=shares.claim(vcpus) if shares else 0,
-                vcpus=vcpus,
-            )
-            sold = sold_cloud(read_cloud(cloud), (), cloud.service_states)
-            promises = [_promise(each) for each in tier_promises([room], sold)]
-            shown |= {"shares": room.shares, "hosts": FormattedValue(promises, _promise_lines)}
+            shown |= sold_on_hosts(cloud, server.flavor, guest.counts.shared)
         return tuple(shown), tuple(shown.values())
-
-
-def _promise(promise: TierPromise) -> dict[str, Any]:
-    return {
-        "hosts": promise.hosts,
-        "cpus": promise.cpus,
-        "sold_cpus": float(promise.sold),
-        "promised_cpus": float(promise.promised),
-        "scs_class": "V" if promise.has_class else None,
-    }
-
-
-def _promise_lines(promises: list[Mapping[str, Any]]) -> str:
-    if not promises:
-        return "sold nowhere as a number of CPUs: no shares, or no host that sells shares"
-    return "\n".join(
-        f"{each['hosts']} of {each['cpus']} CPUs: sold {each['sold_cpus']:.3f} CPUs, kept when"
-        f" full {each['promised_cpus']:.3f}"
-        + (f", class {each['scs_class']} of SCS-0100" if each["scs_class"] else "")
-        for each in promises
-    )
 
 
 def _cell(cell: GuestCell) -> dict[str, Any]:

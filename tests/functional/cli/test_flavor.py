@@ -4,12 +4,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.tools.simulation import CloudProvider
-from cpu_tiers.tools.simulation.snapshot import Snapshot
-
 Command = Callable[..., Any]
 
 
@@ -34,24 +28,3 @@ def test_flavor_show(run: Command, flavor: Command, save: Command) -> None:
         ],
     }
     assert "node 1: shared 4, dedicated 5-7, 256 MiB" in run(*arguments).stdout
-
-
-def test_what_a_server_is_sold(run: Command, flavor: Command, save: Command) -> None:
-    """100 of 600 shares of one CPU, on each of two hosts."""
-    inventories = {
-        "VCPU": Inventory(total=1, max_unit=1, allocation_ratio=6.0),
-        "CUSTOM_VCPU_SHARES": Inventory(total=100, max_unit=100, allocation_ratio=6.0),
-    }
-    hosts = tuple(
-        CloudProvider(uuid=name, name=name, inventories=inventories) for name in ("a", "b")
-    )
-    snapshot = save(Snapshot(providers=hosts, consumers={}).to_json(), "cloud.json")
-    gold = flavor({"quota:cpu_shares_multiplier": "100"}, vcpus=1, ram=512)
-    arguments = ("flavor", "show", gold, "--hosts", "--snapshot", snapshot)
-    shown = json.loads(run(*arguments, "-f", "json").stdout)
-    assert shown["shares"] == 100
-    (kind,) = shown["hosts"]
-    assert (kind["hosts"], kind["cpus"], kind["scs_class"]) == (2, 1, None)
-    assert (kind["sold_cpus"], kind["promised_cpus"]) == pytest.approx((1 / 6, 1 / 6))
-    text = "2 of 1 CPUs: sold 0.167 CPUs, kept when full 0.167"
-    assert text in run(*arguments).stdout

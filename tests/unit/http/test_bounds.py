@@ -105,6 +105,15 @@ def used() -> tuple[int, int]:
     return threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_objects_to_collect() -> Iterator[None]:
+    """Keep the objects of all other tests out of each collection, which would take seconds."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @contextmanager
 def served(answer: Answer) -> Iterator[Server]:
     """Serve an answer; in the end, no thread and no socket of client or server is left."""
