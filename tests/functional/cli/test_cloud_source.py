@@ -1,6 +1,7 @@
 """Commands that read a snapshot: the same answers as from the cloud, and clear refusals."""
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -32,6 +33,11 @@ def snapshot(run: Command, client: PlacementClient, placement_conf: Path, tmp_pa
     return str(path)
 
 
+def answer_of(run: Any) -> str:
+    """Return an answer without the reason why Nova was not asked which hosts are up."""
+    return re.sub(r"are down: .*", "are down", run.stdout)
+
+
 def test_a_snapshot_gives_the_answers_of_the_live_cloud(
     run: Command, flavor: Command, placement_conf: Path, snapshot: str, seen: list[str]
 ) -> None:
@@ -40,9 +46,10 @@ def test_a_snapshot_gives_the_answers_of_the_live_cloud(
         for arguments in (("-f", "json"), ("--all",)):
             live = run("--config-file", placement_conf, name, file, *arguments)
             seen.clear()
-            assert run(name, file, "--snapshot", snapshot, *arguments).stdout == live.stdout
+            by_file = run(name, file, "--snapshot", snapshot, *arguments)
+            assert answer_of(by_file) == answer_of(live)
             named = run(name, "--flavor", "gold", "--snapshot", snapshot, *arguments)
-            assert named.stdout == live.stdout
+            assert answer_of(named) == answer_of(live)
             assert seen == []
     assert "1 lacks HW_CPU_X86_AVX2" in run("explain", file, "--snapshot", snapshot).stdout
     check = ("flavor", "check", flavor({}, vcpus=11), "--hosts")
@@ -108,7 +115,7 @@ def broken(text: str) -> list[tuple[str, str]]:
         ("no JSON", "not JSON (Expecting value"),
         ("[]", "got a list; give an object"),
         ("{}", "format 'None'; give a file of cpu-tiers cloud snapshot"),
-        (json.dumps({**document, "version": 2}), "a snapshot of version 2, newer than version 1"),
+        (json.dumps({**document, "version": 3}), "a snapshot of version 3, newer than version 2"),
         (json.dumps({**document, "version": 0}), "a snapshot of version 0, not 1"),
         (json.dumps({**document, "flavors": []}), "the snapshot has no flavors; give the flavor"),
         (" " * (128 * 2**20 + 1), "a longer file; a file has at most"),

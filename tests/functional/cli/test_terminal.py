@@ -151,6 +151,10 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "networking_show": ("networking show AGENT",),
     "networking_sync": ("--placement embedded networking sync AGENT",),
     "placement_check": ("--placement embedded placement check --rounds 1",),
+    "plan_drain": ("plan drain NAMED --snapshot SNAPSHOT",),
+    "plan_relieve": ("plan relieve --snapshot SNAPSHOT",),
+    "plan_room": ("plan room FLAVOR --snapshot SNAPSHOT --no-numa", "plan room WRONG"),
+    "plan_survive": ("plan survive --snapshot SNAPSHOT",),
     "request_show": ("request show FLAVOR",),
     "reshape_apply": ("reshape apply WRONG --capabilities CAPABILITIES",),
     "reshape_plan": ("reshape plan --host LONG",),
@@ -171,7 +175,7 @@ def test_no_line_is_wider_than_the_terminal(
     fork_server: ForkServer, tmp_path: Path, files: Mapping[str, str], command: str, columns: int
 ) -> None:
     program = str(Path(sys.executable).with_name("cpu-tiers"))
-    words = {**files, "OUT": str(tmp_path / "out.json"), "LONG": LONG}
+    words = {**files, "OUT": str(tmp_path / "out.json"), "LONG": LONG, "NAMED": f"0-{LONG}"}
     name = command.replace("_", " ")
     for line in (*ARGUMENTS[command], f"{name} --{LONG}"):
         arguments = [words.get(word, word) for word in line.split()]
@@ -207,5 +211,6 @@ def test_formats_for_programs_are_never_wrapped(
     row = next(line for line in lines if line.startswith(LONG))
     assert len(row) > 2000
     _, lines = fork_server.run_in_terminal([*command[:-1], "json"], tmp_path, 60)
-    (flavor,) = json.loads("\n".join(lines))
+    # The warning that Nova was not asked stands before, on the standard error.
+    (flavor,) = json.loads("\n".join(lines[lines.index("[") :]))
     assert len(flavor["hosts"]) == 20

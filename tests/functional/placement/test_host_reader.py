@@ -96,5 +96,5 @@ def test_a_cloud_is_read_without_the_allocations(client: PlacementClient) -> Non
     (host,) = read_empty_cloud(client, ["HW_CPU_X86_AVX2"]).hosts
     assert (host.stocks[0].free, host.providers[0].state.traits) == (
         8,
-        frozenset({"HW_CPU_X86_AVX2"}),
+        frozenset({"COMPUTE_NODE", "HW_CPU_X86_AVX2"}),
     )
