@@ -180,7 +180,7 @@ def test_bash_completes_commands_and_options() -> None:
         "--interval",
         everything,
         "nova_virt_cpu_tiers.py",
-        "apply plan rename",
+        "apply plan",
         "cpu-tiers.bash-completion",
         "--server",
     ]
