@@ -15,7 +15,6 @@ from typing import Any
 
 import requests
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
-from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from cpu_tiers.model.document import MAX_BYTES
 
@@ -86,22 +85,16 @@ def pool_classes(bounds: Bounds) -> Mapping[str, type[HTTPConnectionPool]]:
     class Response(HTTPResponse):
         def __init__(self, sock: Any, *args: Any, **kwargs: Any) -> None:
             super().__init__(sock, *args, **kwargs)
-            reader = _BoundedReader(self.fp.detach(), sock, bounds)
-            self.fp = io.BufferedReader(reader)
+            if isinstance(self.fp, io.BufferedReader):  # an answer in memory has ended already
+                reader = _BoundedReader(self.fp.detach(), sock, bounds)
+                self.fp = io.BufferedReader(reader)
 
-    class Plain(HTTPConnection):
-        response_class = Response
+    def bounded(pool: type[HTTPConnectionPool]) -> type[HTTPConnectionPool]:
+        # Of the class that the pool has now: a program may have exchanged the class of urllib3.
+        connection = type("Bounded", (pool.ConnectionCls,), {"response_class": Response})
+        return type(pool.__name__, (pool,), {"ConnectionCls": connection})
 
-    class Secure(HTTPSConnection):
-        response_class = Response
-
-    class PlainPool(HTTPConnectionPool):
-        ConnectionCls = Plain
-
-    class SecurePool(HTTPSConnectionPool):
-        ConnectionCls = Secure
-
-    return {"http": PlainPool, "https": SecurePool}
+    return {"http": bounded(HTTPConnectionPool), "https": bounded(HTTPSConnectionPool)}
 
 
 def bound(session: requests.Session, bounds: Bounds | None = None) -> None:
