@@ -246,6 +246,7 @@ def test_changes_made_behind_libvirt(
             ("changed", "thread-cgroup"),
             ("changed", "weight"),
             (f"cgroup {foreign}", "foreign"),
+            ("host", "oversold"),  # the foreign cgroup weighs as much as the shares of the host
         }
     assert "which the kernel refuses every weight; write 0 to its file cpu.idle" in caplog.text
 

@@ -165,11 +165,13 @@ class TestTree(Hosts):
 
         load = extensions.load
 
-        def loaded(namespace: str) -> Mapping[str, Any]:
-            return {**load(namespace), "slots": report}
+        def loaded(namespace: str, *, others_only: bool = False) -> Mapping[str, Any]:
+            slots = {"slots": report} if namespace == "cpu_tiers.inventory" else {}
+            return {**load(namespace, others_only=others_only), **slots}
 
         self.nodes(True)
-        with mock.patch.object(extensions, "load", loaded):
+        installed = mock.patch("cpu_tiers.nova.compute.driver.has_plugins", return_value=True)
+        with mock.patch.object(extensions, "load", loaded), installed:
             self.start_host("one")
         totals = self.tree.totals("one")
         assert totals["one"] == {"DISK_GB": 128, "CUSTOM_SLOT": 3, ANCHOR: ANCHORS}
