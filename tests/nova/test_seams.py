@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import wrapt
 
-from cpu_tiers.conf import compute, filter_scheduler, weigher
+from cpu_tiers.conf import compute, filter_scheduler, quota, weigher
 from cpu_tiers.nova import options
 from cpu_tiers.nova.api import features
 from cpu_tiers.nova.compute import driver
@@ -325,9 +325,12 @@ SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
         features.API.start,
         (
             *CPUS,
+            "nova.compute.api.API._check_quota_unshelve_offloaded",
             "nova.compute.api.API._validate_and_build_base_options",
             "nova.compute.api.API._validate_flavor_image_numa_pci",
             "nova.compute.api.API._validate_numa_rebuild",
+            "nova.limit.placement._get_enforcer",
+            "nova.scheduler.utils.ResourceRequest.from_request_spec",
         ),
     ),
     "nova-api before nova.conf is read": (features.start, ["nova.service.setup_profiler"]),
@@ -392,17 +395,20 @@ SWITCHES = {
     "resource_provider_weight_multiplier": filter_scheduler.GROUP,
     "enable_numa_reporting_to_placement": compute.GROUP,
     "extend_cpu_policies": compute.GROUP,
+    "count_vcpu_shares": quota.GROUP,
 }
 
 
 @pytest.fixture
 def everything_on() -> Iterator[None]:
     """Switch all features on."""
-    for module in (compute, filter_scheduler, weigher):
+    for module in (compute, filter_scheduler, quota, weigher):
         options.register(module)
     for name, group in SWITCHES.items():
         CONF.set_override(name, "/nowhere/decisions" if name == RECORD else True, group)
+    CONF.set_override("driver", quota.UNIFIED_LIMITS, quota.GROUP)
     yield
+    CONF.clear_override("driver", quota.GROUP)
     for name, group in SWITCHES.items():
         CONF.clear_override(name, group)
 

@@ -67,6 +67,7 @@ def test_the_multipliers_without_options_are_novas() -> None:
         for group, opts in NOVAS_OPTIONS
         if group == "filter_scheduler"
         for opt in opts
+        if opt.name.endswith("_weight_multiplier")
     }
     assert defaults == {f"{name}_weight_multiplier": value for name, value in WEIGHERS.items()}
     for name, value in defaults.items():
