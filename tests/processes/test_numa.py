@@ -107,6 +107,7 @@ def test_cold_migration_and_back(cloud: Cloud, hosts: tuple[str, str], disk_gb: 
     assert check_agreement(cloud, server) == before
     cloud.act(server, {"migrate": {"host": two}}, "VERIFY_RESIZE")
     cloud.act(server, {"confirmResize": None}, "ACTIVE")
+    cloud.wait_until(lambda: pinned(two) == 4, "the destination counts the CPUs again")
     assert {host for host, _ in check_agreement(cloud, server)} == {two}
 
 
