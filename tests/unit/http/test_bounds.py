@@ -25,9 +25,9 @@ from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.client import PlacementClient
 
-BOUNDS = Bounds(length=10_000, seconds=0.6)
+BOUNDS = Bounds(length=100_000, seconds=0.6)
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-LONG, LATE = "the answer has more than 10,000 bytes", "the answer takes more than 0.6 seconds"
+LONG, LATE = "the answer has more than 100,000 bytes", "the answer takes more than 0.6 seconds"
 DEEP = "JSON that is nested too deep"
 
 Answer = Callable[[socket.socket], None]
@@ -63,7 +63,7 @@ ANSWERS = {
         ),
         LONG,
     ),
-    "a long body": (send(sized(b" " * 10_001)), LONG),
+    "a long body": (send(sized(b" " * 100_001)), LONG),
     "a compressed body that is long": (send(sized(ZIPPED, b"Content-Encoding: gzip\r\n")), LONG),
     "endless lines 100 Continue": (for_ever(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0), LONG),
     "slow lines 100 Continue": (for_ever(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.05), LATE),
@@ -73,7 +73,7 @@ ANSWERS = {
         for_ever(OK + b"Transfer-Encoding: chunked\r\n\r\nfffff\r\n", b" ", 0.05),
         LATE,
     ),
-    "deep JSON": (send(sized(b"[" * 9_000)), DEEP),
+    "deep JSON": (send(sized(b"[" * 90_000)), DEEP),
 }
 
 
