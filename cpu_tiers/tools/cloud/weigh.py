@@ -38,7 +38,7 @@ from cpu_tiers.tools.frame.terminal import HINT, MOST_LINES, ProgressLine
 from cpu_tiers.tools.placement.candidates import CandidateSurvey, ServerCandidates
 from cpu_tiers.tools.simulation.service_states import NOT_ASKED, ServiceStates
 from cpu_tiers.translators import ServerRequest, translate
-from cpu_tiers.weights import SCORINGS, make_forest
+from cpu_tiers.weights import SCORINGS, Scoring, make_forest
 
 LOG = logging.getLogger(__name__)
 
@@ -85,12 +85,7 @@ class Weigh(NovaConfCommand, ListCommand):
             self._parser.error("--aggregate is for a query: leave out --candidates")
         conf = self.nova_conf()
         options = conf.filter_scheduler
-        scorings = configured_scorings(options)
-        scoring = parsed_args.scoring
-        if scoring is None:
-            scoring = options.resource_provider_scoring
-        if scoring not in scorings:
-            self._parser.error(f"--scoring {scoring}: name one of {', '.join(scorings)}")
+        scoring = self._scoring(parsed_args, options)
         server, ((query, *_), answer, names), states = self._candidates(parsed_args, conf)
         specs = server.flavor.extra_specs
         if not answer.allocation_requests:
@@ -101,7 +96,7 @@ class Weigh(NovaConfCommand, ListCommand):
             answer.provider_summaries,
             query.resources(),
             query.required_traits(),
-            scoring=scorings[scoring],
+            scoring=scoring,
             only_resources=class_weights(options),
             only_traits=options.resource_provider_traits,
             groups=query.groups,
@@ -135,6 +130,16 @@ class Weigh(NovaConfCommand, ListCommand):
             )
             for host in ordered
         ]
+
+    def _scoring(self, parsed_args: Namespace, options: Any) -> Scoring:
+        """Return the scoring that the argument or nova.conf names."""
+        scorings = configured_scorings(options)
+        name = parsed_args.scoring
+        if name is None:
+            name = options.resource_provider_scoring
+        if name not in scorings:
+            self._parser.error(f"--scoring {name}: name one of {', '.join(scorings)}")
+        return scorings[name]
 
     def _candidates(
         self, parsed_args: Namespace, conf: cfg.ConfigOpts

@@ -44,6 +44,24 @@ def cloud_page(
     :param groups: the names of the hosts of each group.
     """
     data = CloudData(cloud, tiers, reports, server_names)
+    return Page(
+        title="The CPUs of the cloud",
+        texts=_texts(cloud, data, source),
+        sections=[
+            *_sections(cloud, data, rooms),
+            *_groups(cloud, data, groups or {}),
+            _audits(data, reports),
+            _hosts(cloud, data),
+            _host(data, has_names=bool(server_names)),
+        ],
+        datasets=_datasets(data),
+        choices={key: name for name, key in data.keys.items()},
+        back="All hosts",
+    )
+
+
+def _texts(cloud: SoldCloud, data: CloudData, source: str) -> list[str]:
+    """Return the sentences at the top of the page."""
     disabled = f" Disabled: {len(cloud.disabled):,}." if cloud.disabled else ""
     disabled += f" Down: {len(cloud.down):,}." if cloud.down else ""
     over = f"{len(cloud.excesses):,}" if cloud.excesses else "nothing"
@@ -64,20 +82,7 @@ def cloud_page(
             f"With more than {MOST_CONSUMERS:,} consumers, the page does not list each of them:"
             " the consumers of a tier on a host are together."
         )
-    return Page(
-        title="The CPUs of the cloud",
-        texts=texts,
-        sections=[
-            *_sections(cloud, data, rooms),
-            *_groups(cloud, data, groups or {}),
-            _audits(data, reports),
-            _hosts(cloud, data),
-            _host(data, has_names=bool(server_names)),
-        ],
-        datasets=_datasets(data),
-        choices={key: name for name, key in data.keys.items()},
-        back="All hosts",
-    )
+    return texts
 
 
 def _datasets(data: CloudData) -> dict[str, Sequence[Row]]:

@@ -104,21 +104,13 @@ def pair_faults(
             flavor.spec(MULTIPLIER),
             "no effect on this cloud: nova-scheduler requests no shares for a multiplier, and"
             " Nova's own driver gives the guest no weight",
-            f"run cpu-tiers flavor pair --flavor {shlex.quote(flavor.name)} | sh, and resize the"
-            " servers of the flavor to another flavor with a pair; or give --config-file of your"
-            " nova-scheduler",
+            _remedy_without_effect(flavor),
         )
     elif SHARES in specs and claim is None and expected and not query_vcpu_shares:
         faults.add(
             flavor.spec(SHARES),
             f"the guest weighs {specs[SHARES]}, and the server claims no shares",
-            f"set {CLAIM} to {expected}"
-            # Without the weigher, no nova-scheduler reads the option.
-            + (
-                ", or set [filter_scheduler] query_placement_for_vcpu_shares = true"
-                if step is None or step > Step.NOVAS_DRIVER
-                else ""
-            ),
+            _remedy_without_claim(expected, step),
         )
     elif SHARES in specs and claim not in (None, expected):
         faults.add(
@@ -127,6 +119,24 @@ def pair_faults(
             f"set {CLAIM} to {expected}" if expected else "remove the claim of dedicated vCPUs",
         )
     return tuple(faults.faults)
+
+
+def _remedy_without_claim(expected: int, step: Step | None) -> str:
+    """Return the remedy for a flavor with a weight and without a claim."""
+    remedy = f"set {CLAIM} to {expected}"
+    if step is None or step > Step.NOVAS_DRIVER:
+        # Without the weigher, no nova-scheduler reads the option.
+        remedy += ", or set [filter_scheduler] query_placement_for_vcpu_shares = true"
+    return remedy
+
+
+def _remedy_without_effect(flavor: Flavor) -> str:
+    """Return the remedy for a flavor whose multiplier does nothing on its cloud."""
+    return (
+        f"run cpu-tiers flavor pair --flavor {shlex.quote(flavor.name)} | sh, and resize the"
+        " servers of the flavor to another flavor with a pair; or give --config-file of your"
+        " nova-scheduler"
+    )
 
 
 def _remedy_of_both(step: Step | None) -> str:
