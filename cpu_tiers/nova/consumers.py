@@ -7,7 +7,6 @@ server those of the new flavor.
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
-import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -15,6 +14,7 @@ from typing import Any
 
 from nova import exception, objects
 from nova.context import RequestContext
+from oslo_log import log as logging
 
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, ProviderId, ProviderName
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall, lacks_shares, missing_shares
@@ -111,7 +111,8 @@ def owners_of(
             else:
                 LOG.warning("Nova knows no flavor of consumer %s on %s", uuid, compute_node.name)
         except InvalidInput as error:
-            LOG.warning("Flavor of consumer %s on %s: %s", uuid, compute_node.name, error)
+            text = "Flavor of consumer %s on %s: %s"
+            LOG.warning(text, uuid, compute_node.name, error, instance=records[uuid].server)
     return owners
 
 

@@ -9,12 +9,12 @@ are described by their CPUs only, numa-topology-with-rps; decisions D4, D5 and D
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
-import logging
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from nova import exception, objects
+from oslo_log import log as logging
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.cpu_masks import DEDICATED_MASK, REALTIME, REALTIME_MASK

@@ -5,13 +5,13 @@ installed translators return, are created. A trait in the extra specs of a flavo
 error, and a trait of an image is chosen by a project: both stay an error.
 """
 
-import logging
 import re
 from collections.abc import Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from keystoneauth1.exceptions import ClientException
+from oslo_log import log as logging
 
 from cpu_tiers.in_time import Beside
 from cpu_tiers.model import numa

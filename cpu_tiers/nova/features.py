@@ -7,7 +7,6 @@ imports and installs the seams of the features that nova.conf switches on, and n
 
 import dis
 import inspect
-import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from oslo_config import cfg
+from oslo_log import log as logging
 
 from cpu_tiers.conf import compute
 from cpu_tiers.nova import options, seams

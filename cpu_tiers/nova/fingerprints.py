@@ -10,11 +10,12 @@ import functools
 import hashlib
 import inspect
 import json
-import logging
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
+
+from oslo_log import log as logging
 
 from cpu_tiers.nova.seams import Seam, function_of
 

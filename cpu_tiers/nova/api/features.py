@@ -1,10 +1,10 @@
 """The features of cpu-tiers in nova-api."""
 
-import logging
 from dataclasses import replace
 from typing import Any
 
 from oslo_config import cfg
+from oslo_log import log as logging
 
 from cpu_tiers.conf.quota import UNIFIED_LIMITS
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service

@@ -10,11 +10,11 @@ nova-api answers 400 to ``InvalidRequest`` in all three operations.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import functools
-import logging
 from collections.abc import Mapping
 from typing import Any
 
 from nova import exception, objects
+from oslo_log import log as logging
 
 from cpu_tiers import extensions
 from cpu_tiers.conf import filter_scheduler

@@ -7,13 +7,13 @@ whether the project exceeds a limit already, with amounts of 0.
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
-import logging
 from typing import Any
 
 from nova import exception, objects
 from nova.limit import placement
 from nova.limit.utils import should_enforce
 from oslo_limit.exception import ProjectOverLimit
+from oslo_log import log as logging
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.names import VCPU_SHARES

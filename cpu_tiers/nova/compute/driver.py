@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-import logging
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from nova.virt.libvirt import driver
 from nova.virt.libvirt.guest import Guest
 from nova.virt.virtapi import VirtAPI
 from oslo_config import cfg
+from oslo_log import log as logging
 
 from cpu_tiers.conf import libvirt
 from cpu_tiers.errors import ExtensionError
@@ -103,7 +103,7 @@ class LibvirtDriver(driver.LibvirtDriver):
         gives_least = (
             CONF.libvirt.least_weight_without_tier and self._host.is_cpu_control_policy_capable()
         )
-        plain = with_plain_shares(flavor, gives_least=gives_least)
+        plain = with_plain_shares(flavor, guest.uuid, gives_least=gives_least)
         super()._update_guest_cputune(guest, plain)
 
     def update_provider_tree(

@@ -8,11 +8,11 @@ Spec: cpu-performance-service-levels, "CPU Share Management".
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
-import logging
 from typing import Any
 
 from lxml.etree import _Element
 from nova import objects
+from oslo_log import log as logging
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.shares import LEAST_GUEST_WEIGHT, MULTIPLIER, SHARES, domain_shares
@@ -24,13 +24,14 @@ from cpu_tiers.nova.seams import Function, seam
 LOG = logging.getLogger(__name__)
 
 
-def with_plain_shares(flavor: objects.Flavor, *, gives_least: bool) -> objects.Flavor:
+def with_plain_shares(flavor: objects.Flavor, server: str, *, gives_least: bool) -> objects.Flavor:
     """Return a flavor whose ``quota:cpu_shares`` is the weight that the guest must have.
 
     Extra specs with a fault give no tier and are logged: the server must still start again
     (decision D72). On a host that neither reports shares nor gives the least weight, a flavor
     without a multiplier is left to Nova.
 
+    :param server: the uuid of the server, for the log.
     :param gives_least: whether a guest without a tier gets the least weight.
     """
     specs = flavor.extra_specs
@@ -43,7 +44,8 @@ def with_plain_shares(flavor: objects.Flavor, *, gives_least: bool) -> objects.F
         if tier is not None:
             weight = {SHARES: str(tier)}
     except InvalidInput as error:
-        LOG.error("The guest gets no weight by its extra specs for shares: %s", error)
+        text = "The guest gets no weight by its extra specs for shares: %s"
+        LOG.error(text, error, instance_uuid=server)
         if not checks_shares:
             return flavor
     if specs.get(SHARES) == weight.get(SHARES):
@@ -54,7 +56,7 @@ def with_plain_shares(flavor: objects.Flavor, *, gives_least: bool) -> objects.F
 def _keep_weight(original: Function, instance: objects.Instance, xml_doc: _Element) -> Any:
     """Set the weight of a guest that migrates live, also if the guest had none."""
     gives_least = CONF.libvirt.least_weight_without_tier
-    plain = with_plain_shares(instance.flavor, gives_least=gives_least)
+    plain = with_plain_shares(instance.flavor, instance.uuid, gives_least=gives_least)
     if plain is instance.flavor:
         return original(instance, xml_doc)
     if SHARES in plain.extra_specs:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import logging
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from typing import Any, Self
 
 from nova import exception
 from nova.context import RequestContext
+from oslo_log import log as logging
 
 from cpu_tiers.accounting.holdings import Holdings, ProviderId, ProviderName
 from cpu_tiers.model.names import VCPU_SHARES

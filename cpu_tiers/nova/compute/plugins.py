@@ -9,7 +9,6 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import functools
 import inspect
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -17,6 +16,7 @@ from lxml import etree
 from lxml.etree import _Element
 from nova import exception, objects
 from nova.virt import hardware
+from oslo_log import log as logging
 
 from cpu_tiers import extensions
 from cpu_tiers.conf.read import inventory_options
@@ -159,8 +159,8 @@ def guest_of(
             pinning=numa and to_pinning(numa),
         )
     except InvalidInput as error:
-        text = "Server %s gets no elements of plugins: correct its flavor, or the host: %s"
-        LOG.error(text, instance.uuid, error)
+        text = "The server gets no elements of plugins: correct its flavor, or the host: %s"
+        LOG.error(text, error, instance=instance)
         return None
 
 

@@ -8,11 +8,11 @@ the port is gone.
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
-import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nova import exception, objects
+from oslo_log import log as logging
 
 from cpu_tiers.model.port import split_requirement
 from cpu_tiers.nova import port_queries

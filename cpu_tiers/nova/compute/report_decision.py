@@ -8,9 +8,10 @@ database does not answer, Nova's own inventories must be reported all the same (
 """
 
 import contextlib
-import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+
+from oslo_log import log as logging
 
 from cpu_tiers.accounting.missing_shares import Shortfall
 from cpu_tiers.model.names import VCPU_SHARES

@@ -4,8 +4,9 @@ Spec: cpu-performance-service-levels, "Automatic Inventory Reporting" and "Upgra
 decisions D2 and D8.
 """
 
-import logging
 from collections.abc import Iterable, Mapping
+
+from oslo_log import log as logging
 
 from cpu_tiers.accounting.holdings import ProviderName
 from cpu_tiers.accounting.missing_shares import Addition, Shortfall, plan_share_additions
@@ -138,4 +139,7 @@ def add_shares(host: HostReport, additions: Iterable[Addition], allocations: All
         for name, resources in addition.goes_to.items():
             held = allocations[shortfall.consumer]["allocations"][host.tree.data(name).uuid]
             held["resources"].update(resources)
-        LOG.info("%s gets %d %s", shortfall.owner.name, shortfall.shares, VCPU_SHARES)
+        owner = shortfall.owner
+        LOG.info(
+            "%s gets %d %s", owner.name, shortfall.shares, VCPU_SHARES, instance_uuid=owner.server
+        )

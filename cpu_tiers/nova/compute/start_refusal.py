@@ -5,13 +5,14 @@ then stays, because a thread of Nova's libvirt host never ends. With eventlet os
 the process with the status 0.
 """
 
-import logging
+import logging as py_logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
 from nova import exception
+from oslo_log import log as logging
 
 from cpu_tiers.nova.seams import SeamMismatch
 
@@ -48,5 +49,5 @@ def end_process(refusal: Exception) -> NoReturn:
     Nothing is lost: Nova has not yet written the report of the host, and serves no requests.
     """
     LOG.critical("nova-compute does not start: %s", refusal)
-    logging.shutdown()
+    py_logging.shutdown()
     os._exit(1)

@@ -10,7 +10,6 @@ host cell as the whole host.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import copy
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,6 +18,7 @@ from typing import Any
 
 from nova import exception, objects
 from nova.virt import hardware
+from oslo_log import log as logging
 
 from cpu_tiers.model.guest import CellPlace
 from cpu_tiers.nova import steps

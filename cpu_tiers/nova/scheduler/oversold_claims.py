@@ -6,13 +6,13 @@ Decision D89; :mod:`cpu_tiers.oversold` says how a claim is given back.
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
 from nova import exception
 from nova.context import RequestContext
+from oslo_log import log as logging
 
 from cpu_tiers import oversold
 from cpu_tiers.in_time import Beside
@@ -67,7 +67,7 @@ def _give_back_oversold(
             claimed = original(self, context, consumer_uuid, alloc_request, *args, **kwargs)
         except exception.AllocationUpdateFailed as error:
             # Without cpu-tiers, this request would not have been sent.
-            LOG.warning("Server %s has allocations already: %s", consumer_uuid, error)
+            LOG.warning("Server has allocations already: %s", error, instance_uuid=consumer_uuid)
             return False
         if not claimed:
             return claimed
@@ -102,14 +102,14 @@ class _Claim:
         try:
             excesses = oversold.lasting_excesses(self._excesses)
         except _FAILED as error:
-            text = "It is not known whether the claim of server %s is oversold: %r"
-            LOG.warning(text, self._server, error)
+            text = "It is not known whether the claim is oversold: %r"
+            LOG.warning(text, error, instance_uuid=self._server)
             return False
         if excesses:
             LOG.warning(
-                "The claim of server %s is given back, because Placement has allocated %s",
-                self._server,
+                "The claim is given back, because Placement has allocated %s",
                 ", ".join(map(str, excesses)),
+                instance_uuid=self._server,
             )
         return bool(excesses)
 
@@ -130,7 +130,7 @@ class _Claim:
         if fault:
             text = fault if isinstance(fault, str) else repr(fault)
             LOG.error(
-                "The oversold claim of server %s may not be given back: %s", self._server, text
+                "The oversold claim may not be given back: %s", text, instance_uuid=self._server
             )
         return not fault
 
@@ -154,7 +154,7 @@ def _held(client: ReportClient, context: RequestContext, consumer: str) -> _Allo
     try:
         return _amounts(client.get_allocs_for_consumer(context, consumer))
     except _FAILED as error:
-        LOG.warning("The claim of server %s is not checked: %r", consumer, error)
+        LOG.warning("The claim is not checked: %r", error, instance_uuid=consumer)
         return None
 
 

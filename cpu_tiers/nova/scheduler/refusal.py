@@ -12,10 +12,10 @@ of nova-scheduler, an evacuated server stays in its task state for ever, since n
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import contextlib
-import logging
 from collections.abc import Iterator, Mapping
 
 from nova import context, exception, objects
+from oslo_log import log as logging
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import CpuTiersError, InvalidInput
@@ -75,11 +75,11 @@ def existing_server(request_spec: objects.RequestSpec, error: InvalidInput) -> S
     if not search.has_warned:
         search.has_warned = True
         LOG.warning(
-            "Server %s is moved though its flavor %s is faulty, and claims nothing of the resource"
-            " classes that the faults are about: %s",
-            field(request_spec, "instance_uuid"),
+            "The server is moved though its flavor %s is faulty, and claims nothing of the"
+            " resource classes that the faults are about: %s",
             name_of(request_spec.flavor),
             error,
+            instance_uuid=field(request_spec, "instance_uuid"),
         )
     novas = to_guest_cpus(field(request_spec, "numa_topology"), request_spec.flavor.vcpus)
     return as_existing(server_of(request_spec), novas)
@@ -111,7 +111,7 @@ def _gets_another_flavor(request_spec: objects.RequestSpec, cell: objects.CellMa
             filters = {"instance_uuid": server, **waiting}
             return bool(objects.MigrationList.get_by_filters(cell_context, filters).objects)
     except Exception as error:
-        LOG.warning("Cannot read the migrations of %s: %r", server, error)
+        LOG.warning("Cannot read the migrations of the server: %r", error, instance_uuid=server)
         return False
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import functools
 import itertools
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,10 +16,11 @@ from nova import objects
 from nova.context import RequestContext
 from nova.scheduler import utils
 from nova.scheduler.filters.utils import aggregate_values_from_key
+from oslo_log import log as logging
 
 from cpu_tiers.conf import filter_scheduler, weigher, weigher_types
 from cpu_tiers.nova import steps
-from cpu_tiers.nova.convert import amounts_of, extra_specs
+from cpu_tiers.nova.convert import amounts_of, extra_specs, field
 from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.protocols import HostManager, HostState
@@ -177,6 +177,7 @@ class RequestScores:
                 " start of nova-scheduler to which this happens): %r",
                 next(_FAILURES),
                 error,
+                instance_uuid=field(self._request_spec, "instance_uuid"),
             )
             return None
 

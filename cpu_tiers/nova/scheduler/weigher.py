@@ -9,7 +9,6 @@ nova.conf switches on (:mod:`cpu_tiers.nova.scheduler.features`)::
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
-import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import add
@@ -18,6 +17,7 @@ from typing import Any
 from nova import objects
 from nova.scheduler import utils, weights
 from nova.scheduler.filters.utils import aggregate_values_from_key
+from oslo_log import log as logging
 
 from cpu_tiers.conf import filter_scheduler, weigher
 from cpu_tiers.conf.weigher import idle_names

@@ -41,10 +41,13 @@ reporting = pytest.mark.parametrize("switches", [SWITCHES[:1]], indirect=True)
 giving_least = pytest.mark.parametrize("switches", [SWITCHES[1:], SWITCHES], indirect=True)
 
 
+SERVER = "6a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
+
+
 def shown(tier: objects.Flavor) -> objects.Flavor:
     """Return the flavor that the driver shows Nova."""
     gives_least = options.CONF.libvirt.least_weight_without_tier
-    return with_plain_shares(tier, gives_least=gives_least)
+    return with_plain_shares(tier, SERVER, gives_least=gives_least)
 
 
 def weight(tier: objects.Flavor) -> str | None:

@@ -182,7 +182,7 @@ def test_a_fault(
     assert claim(placement) is held
     assert placement.server.get("host") == (CLAIM["allocations"]["host"] if held else None)
     assert (placement.claims == 1) is held
-    assert "uuid" in caplog.text
+    assert {vars(record)["instance_uuid"] for record in caplog.records} == {"uuid"}
 
 
 def test_a_refused_claim_costs_a_single_read() -> None:

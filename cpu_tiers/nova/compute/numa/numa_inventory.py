@@ -8,10 +8,11 @@ a place, or no allocation is edited.
 """
 
 import functools
-import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
+
+from oslo_log import log as logging
 
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion, ProviderId, ProviderName
 from cpu_tiers.accounting.relocation import Relocation, ServersDoNotFit, relocate

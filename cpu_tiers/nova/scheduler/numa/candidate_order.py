@@ -10,13 +10,13 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import contextlib
 import itertools
-import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nova import objects
+from oslo_log import log as logging
 
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
 from cpu_tiers.nova import steps
@@ -155,7 +155,7 @@ def _novas_order_after_failure(spec_obj: objects.RequestSpec) -> Iterator[None]:
             search.has_kept_order = True
             server = field(spec_obj, "instance_uuid")
             LOG.warning(
-                "The candidates for server %s stay in Placement's order: %r", server, error
+                "The candidates stay in Placement's order: %r", error, instance_uuid=server
             )
 
 

@@ -9,12 +9,12 @@ the fault of the server says so.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from nova import exception
 from nova.context import RequestContext
+from oslo_log import log as logging
 
 from cpu_tiers.errors import Fault
 from cpu_tiers.extra_specs.numa import absent_pages

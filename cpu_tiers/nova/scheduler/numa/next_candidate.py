@@ -8,12 +8,12 @@ for a device that nova-compute refuses, says nothing of the other nodes.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import functools
-import logging
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
 from nova import exception, objects
+from oslo_log import log as logging
 
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.notes import search_of
@@ -69,14 +69,14 @@ def _claim_next(
     for _ in islice(candidates[1:], MOST_CLAIMS - 1):
         alloc_req |= candidates.pop(1)
         providers = ", ".join(alloc_req["allocations"])
-        LOG.debug("The next candidate of server %s is on %s", instance_uuid, providers)
+        LOG.debug("The next candidate is on %s", providers, instance_uuid=instance_uuid)
         try:
             if claim():
                 return True
         except exception.AllocationUpdateFailed as error:
             # Placement has carried out the first claim, and its answer was lost. Without
             # cpu-tiers, this request would not have been sent.
-            LOG.warning("Server %s has allocations already: %s", instance_uuid, error)
+            LOG.warning("Server has allocations already: %s", error, instance_uuid=instance_uuid)
             return False
     return False
 

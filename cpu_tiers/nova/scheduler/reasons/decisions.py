@@ -5,7 +5,6 @@ The document is JSON; docs/admin/decision-record.rst describes the keys.
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
-import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 import oslo_messaging
 from nova import objects, weights
 from nova.context import RequestContext
+from oslo_log import log as logging
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.in_time import Beside

@@ -9,7 +9,6 @@ are named.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from nova import exception
 from nova.context import RequestContext
+from oslo_log import log as logging
 
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
