@@ -62,7 +62,7 @@ class ProcessEnded(Exception):
     """Raised where a service ended its process. Nova may catch this, and the test goes on."""
 
 
-class Recorder(testtools.TestResult):  # type: ignore[misc]  # testtools has no types
+class Recorder(testtools.TestResult):  # type: ignore[misc,unused-ignore]  # typed since 2.9.1
     """Writes the outcome of each test as a JSON line: the test, the outcome, its last line."""
 
     def __init__(self, output: TextIO) -> None:
