@@ -10,6 +10,7 @@ from textwrap import dedent
 
 import pytest
 
+from cpu_tiers.tools.frame.command_table import commands
 from tests.unit.references import ROOT, matches, modules, texts
 
 pytestmark = pytest.mark.skipif(
@@ -83,7 +84,8 @@ LOADED = {
         [
             "cpu_tiers.tools.frame.app",
             "cpu_tiers.tools.cloud.status",
-            *entry_points("cpu_tiers.commands", "oslo.config.opts", *PLUGINS),
+            *(command.module for command in commands().values()),
+            *entry_points("oslo.config.opts", *PLUGINS),
         ]
     ),
 }

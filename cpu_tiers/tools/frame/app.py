@@ -15,7 +15,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib.metadata import entry_points, version
+from importlib.metadata import version
 from io import TextIOWrapper
 from typing import Any, TextIO, cast
 from urllib.parse import quote, unquote, urlsplit
@@ -24,6 +24,7 @@ from cliff.app import App
 from cliff.commandmanager import CommandManager
 from oslo_config import cfg
 
+from cpu_tiers.tools.frame.command_table import commands
 from cpu_tiers.tools.frame.terminal import WrappingStream, accept_any_text, width, wrapped_lines
 
 USAGE = 2
@@ -36,13 +37,12 @@ TERMINATED = 128 + signal.SIGTERM
 class _Commands(CommandManager):
     """The commands of the program, each of which is imported when it is run or listed.
 
-    cliff's own manager imports all commands to learn their names.
+    cliff's own manager reads entry points, and imports all commands to learn their names.
     """
 
     def load_commands(self, namespace: str) -> None:
         self.group_list.append(namespace)
-        for command in entry_points(group=namespace):
-            self.commands[command.name.replace("_", " ")] = command
+        self.commands.update(commands())
 
 
 class CpuTiersApp(App):

@@ -2,7 +2,7 @@
 
 At each start the client loads this module and the entry points of all commands, also for a command
 of others. So the entry points name classes of this module, which import a command when the client
-runs the command or shows its help.
+runs the command or shows its help. Each class is made when the client asks for it.
 
 Source: the plugin interface of python-openstackclient, "openstack.cli.extension".
 """
@@ -12,6 +12,7 @@ from os import environ
 from typing import Any
 
 from cpu_tiers.tools import load
+from cpu_tiers.tools.frame.command_table import commands
 
 API_NAME = "cpu_tiers"
 """The attribute of the client manager that has what :func:`make_client` returns."""
@@ -43,34 +44,18 @@ def make_client(client_manager: Any) -> object:
     return services_of_client(client_manager.session, client_manager.sdk_connection.config)
 
 
-def _command(module: str, name: str) -> type:
-    """Return a class whose call imports a command of :mod:`cpu_tiers.tools`, and creates it."""
+def __getattr__(name: str) -> type:
+    """Return a class whose call imports the command with this class, and creates the command.
+
+    :param name: the name of the class of a command of ``cpu-tiers``.
+    """
+    by_class = {command.attr: command.module for command in commands().values()}
+    if name not in by_class:
+        raise AttributeError(f"{__name__} has no command {name}")
 
     # cliff reads the parameters of the constructor.
     def create(_: type, app: Any, app_args: Any, cmd_name: str | None = None) -> Any:
-        command = getattr(load(module), name)
+        command = getattr(load(by_class[name].removeprefix("cpu_tiers.tools.")), name)
         return command(app, app_args, cmd_name)
 
     return type(name, (), {"__new__": create, "__init__": create, "__module__": __name__})
-
-
-AllocationHeal = _command("writers.allocation", "AllocationHeal")
-Capacity = _command("cloud.capacity", "Capacity")
-CloudShow = _command("cloud.cloud_show", "CloudShow")
-CloudSnapshot = _command("cloud.cloud_snapshot", "CloudSnapshot")
-Explain = _command("cloud.explain", "Explain")
-FlavorCheck = _command("cloud.flavor_check", "FlavorCheck")
-FlavorPair = _command("cloud.flavor_pair", "FlavorPair")
-HostPressure = _command("writers.pressure", "HostPressure")
-InventorySync = _command("writers.inventory", "InventorySync")
-NetworkingShow = _command("writers.networking", "NetworkingShow")
-NetworkingSync = _command("writers.networking", "NetworkingSync")
-PlacementCheck = _command("writers.placement_check", "PlacementCheck")
-PlanDrain = _command("plan.commands", "PlanDrain")
-PlanRelieve = _command("plan.commands", "PlanRelieve")
-PlanRoom = _command("plan.commands", "PlanRoom")
-PlanSurvive = _command("plan.commands", "PlanSurvive")
-RequestShow = _command("cloud.request", "RequestShow")
-ReshapeApply = _command("writers.reshape", "ReshapeApply")
-ReshapePlan = _command("writers.reshape", "ReshapePlan")
-Weigh = _command("cloud.weigh", "Weigh")

@@ -24,9 +24,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NoReturn
+
+from cpu_tiers.tools.frame.command_table import commands
 
 IMPORTED_LATER = (
     "cpu_tiers.tools.frame.cloud_source",
@@ -139,7 +140,7 @@ def become(
 
 def main() -> None:
     """Fork for each line of the standard input; print the exit status of each."""
-    for entry_point in entry_points(group="cpu_tiers.commands"):
+    for entry_point in commands().values():
         entry_point.load()
     for name in IMPORTED_LATER:
         with suppress(ImportError):

@@ -266,6 +266,7 @@ runpy.run_path({str(OPENSTACK)!r}, run_name="__main__")
         "cpu_tiers",
         "cpu_tiers.tools",
         "cpu_tiers.tools.frame",
+        "cpu_tiers.tools.frame.command_table",
         "cpu_tiers.tools.frame.openstack_plugin",
     }
     assert set(result.stdout.splitlines()[-1].split()) == ours

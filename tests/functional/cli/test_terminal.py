@@ -4,17 +4,17 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import pytest
 from wcwidth import wcswidth
 
+from cpu_tiers.tools.frame.command_table import commands
 from tests.draws import in_turn
 from tests.functional.cli.fork_server import ForkServer
 
-COMMANDS = sorted(each.name for each in entry_points(group="cpu_tiers.commands"))
+COMMANDS = sorted(commands())
 WIDTHS = (60, 80, 100, 200)
 TRIED = [
     (name, columns)
@@ -123,41 +123,41 @@ def files(
 
 
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
-    "allocation_heal": ("allocation heal --plan",),
+    "allocation heal": ("allocation heal --plan",),
     "capacity": ("capacity FLAVOR --snapshot SNAPSHOT --no-numa", "capacity WRONG"),
-    "cloud_requests": ("cloud requests OUT OUT",),
-    "cloud_show": ("cloud show --snapshot SNAPSHOT", "cloud show --snapshot SNAPSHOT --all"),
-    "cloud_snapshot": ("cloud snapshot OUT --snapshot SNAPSHOT --no-flavors",),
+    "cloud requests": ("cloud requests OUT OUT",),
+    "cloud show": ("cloud show --snapshot SNAPSHOT", "cloud show --snapshot SNAPSHOT --all"),
+    "cloud snapshot": ("cloud snapshot OUT --snapshot SNAPSHOT --no-flavors",),
     "demo": ("demo",),
-    "domain_show": ("domain show FLAVOR --capabilities CAPABILITIES",),
+    "domain show": ("domain show FLAVOR --capabilities CAPABILITIES",),
     "explain": (
         "explain FLAVOR --snapshot SNAPSHOT",
         "explain FLAVOR --snapshot SNAPSHOT --no-numa --all",
         "explain WRONG --all",
     ),
-    "flavor_check": ("flavor check FLAVOR WRONG --hosts --snapshot SNAPSHOT",),
-    "flavor_pair": ("flavor pair FLAVOR -f table", "flavor pair WRONG"),
-    "flavor_show": ("flavor show FLAVOR",),
-    "host_audit": ("host audit --connect test:///nowhere",),
-    "host_pressure": ("--placement embedded host pressure LONG --set CPU",),
-    "host_show": ("host show --capabilities CAPABILITIES --domain DOMAIN",),
-    "host_watch": ("host watch --connect test:///nowhere",),
-    "inventory_show": (
+    "flavor check": ("flavor check FLAVOR WRONG --hosts --snapshot SNAPSHOT",),
+    "flavor pair": ("flavor pair FLAVOR -f table", "flavor pair WRONG"),
+    "flavor show": ("flavor show FLAVOR",),
+    "host audit": ("host audit --connect test:///nowhere",),
+    "host pressure": ("--placement embedded host pressure LONG --set CPU",),
+    "host show": ("host show --capabilities CAPABILITIES --domain DOMAIN",),
+    "host watch": ("host watch --connect test:///nowhere",),
+    "inventory show": (
         "--config-file CONF inventory show --capabilities CAPABILITIES --hostname LONG",
     ),
-    "inventory_sync": (
+    "inventory sync": (
         "--placement embedded inventory sync --capabilities CAPABILITIES --hostname LONG",
     ),
-    "networking_show": ("networking show AGENT",),
-    "networking_sync": ("--placement embedded networking sync AGENT",),
-    "placement_check": ("--placement embedded placement check --rounds 1",),
-    "plan_drain": ("plan drain NAMED --snapshot SNAPSHOT",),
-    "plan_relieve": ("plan relieve --snapshot SNAPSHOT",),
-    "plan_room": ("plan room FLAVOR --snapshot SNAPSHOT --no-numa", "plan room WRONG"),
-    "plan_survive": ("plan survive --snapshot SNAPSHOT",),
-    "request_show": ("request show FLAVOR",),
-    "reshape_apply": ("reshape apply WRONG --capabilities CAPABILITIES",),
-    "reshape_plan": ("reshape plan --host LONG",),
+    "networking show": ("networking show AGENT",),
+    "networking sync": ("--placement embedded networking sync AGENT",),
+    "placement check": ("--placement embedded placement check --rounds 1",),
+    "plan drain": ("plan drain NAMED --snapshot SNAPSHOT",),
+    "plan relieve": ("plan relieve --snapshot SNAPSHOT",),
+    "plan room": ("plan room FLAVOR --snapshot SNAPSHOT --no-numa", "plan room WRONG"),
+    "plan survive": ("plan survive --snapshot SNAPSHOT",),
+    "request show": ("request show FLAVOR",),
+    "reshape apply": ("reshape apply WRONG --capabilities CAPABILITIES",),
+    "reshape plan": ("reshape plan --host LONG",),
     "simulate": ("simulate SNAPSHOT --draw 50 --flavors FLAVOR --no-numa",),
     "weigh": (
         "weigh FLAVOR --candidates CANDIDATES",
@@ -176,8 +176,7 @@ def test_no_line_is_wider_than_the_terminal(
 ) -> None:
     program = str(Path(sys.executable).with_name("cpu-tiers"))
     words = {**files, "OUT": str(tmp_path / "out.json"), "LONG": LONG, "NAMED": f"0-{LONG}"}
-    name = command.replace("_", " ")
-    for line in (*ARGUMENTS[command], f"{name} --{LONG}"):
+    for line in (*ARGUMENTS[command], f"{command} --{LONG}"):
         arguments = [words.get(word, word) for word in line.split()]
         _, lines = fork_server.run_in_terminal([program, *arguments], tmp_path, columns)
         assert "Traceback" not in "\n".join(lines)
@@ -190,7 +189,7 @@ def test_no_line_is_wider_than_the_terminal(
 def test_help(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))  # on a terminal, a pager shows the help
     for name in ("", *in_turn(COMMANDS)):  # tests/unit/cli/test_help_format.py has the others
-        text = run(*filter(None, name.split("_")), "--help").stdout
+        text = run(*filter(None, name.split()), "--help").stdout
         assert [line for line in text.splitlines() if len(line) > columns] == [], name
 
 

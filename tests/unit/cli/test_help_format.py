@@ -1,21 +1,22 @@
 """The help of each command, on narrow terminals."""
 
 from argparse import ArgumentParser
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 
 import pytest
 
 from cpu_tiers.tools.frame.app import CpuTiersApp
+from cpu_tiers.tools.frame.command_table import commands
 from cpu_tiers.tools.frame.terminal import fit_help
 
 
 @pytest.mark.parametrize("columns", [60, 80])
-@pytest.mark.parametrize("command", entry_points(group="cpu_tiers.commands"), ids=lambda c: c.name)
+@pytest.mark.parametrize("command", commands().values(), ids=lambda c: c.name)
 def test_no_line_is_wider_than_the_terminal(
     monkeypatch: pytest.MonkeyPatch, command: EntryPoint, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    name = command.name.replace("_", " ")
+    name = command.name
     parser = command.load()(CpuTiersApp(), None, cmd_name=name).get_parser(f"cpu-tiers {name}")
     lines = parser.format_help().splitlines()
     assert [line for line in lines if len(line) > columns] == []

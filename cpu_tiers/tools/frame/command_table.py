@@ -1,0 +1,48 @@
+"""The commands of ``cpu-tiers``, and the module and the class of each.
+
+The entry points of the openstack client name the commands that the client has, because the client
+reads only entry points; their classes come from this table.
+"""
+
+from importlib.metadata import EntryPoint
+
+_CLASSES = {
+    "allocation heal": "writers.allocation:AllocationHeal",
+    "capacity": "cloud.capacity:Capacity",
+    "cloud requests": "cloud.cloud_requests:CloudRequests",
+    "cloud show": "cloud.cloud_show:CloudShow",
+    "cloud snapshot": "cloud.cloud_snapshot:CloudSnapshot",
+    "demo": "demo:Demo",
+    "domain show": "host.domain:DomainShow",
+    "explain": "cloud.explain:Explain",
+    "flavor check": "cloud.flavor_check:FlavorCheck",
+    "flavor pair": "cloud.flavor_pair:FlavorPair",
+    "flavor show": "cloud.flavor:FlavorShow",
+    "host audit": "host.audit:HostAudit",
+    "host pressure": "writers.pressure:HostPressure",
+    "host show": "host.host:HostShow",
+    "host watch": "host.watch:HostWatch",
+    "inventory show": "writers.inventory:InventoryShow",
+    "inventory sync": "writers.inventory:InventorySync",
+    "networking show": "writers.networking:NetworkingShow",
+    "networking sync": "writers.networking:NetworkingSync",
+    "placement check": "writers.placement_check:PlacementCheck",
+    "plan drain": "plan.commands:PlanDrain",
+    "plan relieve": "plan.commands:PlanRelieve",
+    "plan room": "plan.commands:PlanRoom",
+    "plan survive": "plan.commands:PlanSurvive",
+    "request show": "cloud.request:RequestShow",
+    "reshape apply": "writers.reshape:ReshapeApply",
+    "reshape plan": "writers.reshape:ReshapePlan",
+    "simulate": "cloud.simulate:Simulate",
+    "weigh": "cloud.weigh:Weigh",
+}
+"""In :mod:`cpu_tiers.tools`."""
+
+
+def commands() -> dict[str, EntryPoint]:
+    """Return the commands by name. ``load`` of a command imports its module."""
+    return {
+        name: EntryPoint(name, f"cpu_tiers.tools.{target}", "cpu_tiers.commands")
+        for name, target in _CLASSES.items()
+    }
