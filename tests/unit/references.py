@@ -12,9 +12,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 CODE = ("cpu_tiers", "tests", "benchmarks")
-PAGES = ("docs", "releasenotes", "README.md", "CONTRIBUTING.md", "SECURITY.md")
+PAGES = ("docs", "releasenotes", "README.md", "CONTRIBUTING.md", "SECURITY.md", "tox.ini")
 
-_KINDS = (".py", ".rst", ".md", ".yaml", ".toml")
+_KINDS = (".py", ".rst", ".md", ".yaml", ".toml", ".ini")
 
 
 @functools.cache
