@@ -76,7 +76,8 @@ def read_owners(cloud: CloudSource) -> Owners:
 def read_projects(services: Services) -> dict[str, str]:
     """Return the id of the project of each server, by the id of the server.
 
-    A request has 1,000 servers. A server that has never started is not among them.
+    A request has 1,000 servers. A server that has never started, or that started within the
+    present second, is not among them: Nova rounds the end of its window down.
     """
     start = f"{datetime.now(UTC) - _WINDOW:%Y-%m-%dT%H:%M:%S}"
     query = {"detailed": "1", "limit": PAGE, "start": start}
