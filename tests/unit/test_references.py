@@ -13,9 +13,6 @@ pytestmark = pytest.mark.skipif(
     not (ROOT / "tox.ini").exists(), reason="installed without the repository"
 )
 
-PARTS = ("**Decision.** ", "**Considered.** ", "**Consequences.** ")
-
-
 LABELS = r"^((?:\.\. _decision-d\d+:\n)+)\n(.*?)(?=\n\.\. _decision|\Z)"
 
 
@@ -48,16 +45,15 @@ def test_decisions_are_numbered_from_1_without_a_gap() -> None:
 
 
 @pytest.mark.parametrize("text", set(records().values()))
-def test_a_decision_record_is_complete(text: str) -> None:
+def test_a_decision_record_says_what_is_decided_and_why(text: str) -> None:
     title, underline, *lines = text.splitlines()
     assert len(underline) >= len(title)
-    assert any(re.fullmatch(r":Date: \d{4}-\d\d-\d\d", line) for line in lines)
-    assert ":Status: accepted" in lines
     replaced = [n for line in lines if line.startswith(":Replaces:") for n in line.split()[1:]]
     numbers = {number for number, record in records().items() if record == text}
     assert numbers == {title.split()[0], *(number.strip(",") for number in replaced)}
-    parts = [part for line in lines for part in (*PARTS, "**Before.** ") if line.startswith(part)]
-    assert parts == [*PARTS, "**Before.** "][: 4 if replaced else 3]
+    decided, why = "\n".join(lines).split("\n\n**Why.** ")
+    assert len(decided.split()) >= 5
+    assert len(why.split()) >= 5
 
 
 def test_a_decision_that_is_cited_has_a_record() -> None:
