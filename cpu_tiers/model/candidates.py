@@ -129,12 +129,18 @@ class CandidatesAnswer:
             for request in requests:
                 yield host, request.allocations.keys()
 
-    def usable(self) -> "CandidatesAnswer":
+    def usable(self, avoided: Collection[str] = ()) -> "CandidatesAnswer":
         """Return the answer without the candidates on which no guest can be placed.
 
         A host without further candidates is left out, too.
+
+        :param avoided: traits that no provider of the unsuffixed group may have.
         """
-        requests = tuple(request for request in self.allocation_requests if request.is_usable)
+        requests = tuple(
+            request
+            for request in self.allocation_requests
+            if request.is_usable and not (avoided and self._is_on(request, avoided))
+        )
         unusable = self._roots_of(self.allocation_requests) - self._roots_of(requests)
         summaries = {
             uuid: summary
@@ -142,6 +148,11 @@ class CandidatesAnswer:
             if summary["root_provider_uuid"] not in unusable
         }
         return CandidatesAnswer(allocation_requests=requests, provider_summaries=summaries)
+
+    def _is_on(self, request: AllocationRequest, traits: Collection[str]) -> bool:
+        """Tell whether the unsuffixed group of a candidate is on a provider with a trait."""
+        summaries = map(self.provider_summaries.__getitem__, request.mappings.get("", ()))
+        return any(not set(traits).isdisjoint(summary["traits"]) for summary in summaries)
 
     def without_hosts(self, roots: Container[str]) -> "CandidatesAnswer":
         """Return the answer without the candidates of some hosts; their summaries are kept."""

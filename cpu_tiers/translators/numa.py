@@ -171,6 +171,27 @@ def cheaper(query: CandidateQuery) -> CandidateQuery:
     return _with_nodes(query, nodes) if nodes else query
 
 
+def read_form(query: CandidateQuery) -> CandidateQuery:
+    """Return the query of :func:`cheaper`, with what the answer to it is searched for.
+
+    A tree with NUMA nodes that a release before the traits of root providers has reported is in
+    Placement's answer for a server without NUMA nodes: nova-scheduler leaves these candidates out.
+    The cloud in memory answers the query with the trait that the unsuffixed group must not have.
+    """
+    sent = cheaper(query)
+    if not (avoided := avoided_by(query)):
+        return sent
+    first, *others = sent.groups
+    first = first._replace(forbidden=first.forbidden | avoided)
+    return sent._replace(groups=(first, *others))
+
+
+def avoided_by(query: CandidateQuery) -> frozenset[str]:
+    """Return the traits that a query in the form of the spec forbids for NUMA nodes."""
+    first = query.groups[0] if query.groups else RequestGroup()
+    return frozenset({NODE_TRAIT} & first.forbidden if not first.suffix else ())
+
+
 def root_avoided(forbidden: Collection[str]) -> frozenset[str]:
     """Return the traits that a root provider must not have, for a server without NUMA nodes.
 

@@ -13,6 +13,7 @@ from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.shares import effective_shares
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.names import is_resource_class
 from cpu_tiers.tools.cloud.tier_flavors import TierFlavor, tier_flavors
 from cpu_tiers.tools.frame.cloud_source import (
     CloudSource,
@@ -88,7 +89,9 @@ class Capacity(NovaConfCommand, ListCommand):
                     "flavor %s: the search was cut short, and more servers may fit", flavor.name
                 )
         tell_of_plan(
-            flavor.name for flavor, room in zip(flavors, rooms, strict=True) if not room.more
+            flavor.name
+            for flavor, room in zip(flavors, rooms, strict=True)
+            if not room.more and any(_lacks_amounts(host.limited_by) for host in room.hosts.values())
         )
         hosts = partial(_hosts, show_all=parsed_args.all, is_brief=bool(tiers))
         rows: list[tuple[object, ...]] = [
@@ -124,6 +127,11 @@ def _given(
             queries.append(queries_of(conf, server._replace(flavor=flavor), aggregates))
     faults.raise_if_any()
     return flavors, queries
+
+
+def _lacks_amounts(limited_by: str) -> bool:
+    """Tell whether a host lacks only free amounts, which migrations can free."""
+    return bool(limited_by) and all(map(is_resource_class, limited_by.split(", ")))
 
 
 def _text_of(tier: TierFlavor, name: str) -> str:

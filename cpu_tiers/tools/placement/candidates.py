@@ -29,7 +29,7 @@ from cpu_tiers.tools.simulation.service_states import (
     ServiceStates,
     service_states,
 )
-from cpu_tiers.translators.numa import cheaper
+from cpu_tiers.translators.numa import avoided_by, cheaper, read_form
 
 _EVERYWHERE = (MEMORY_MB, VCPU, PCPU)
 _NOTHING = CandidatesAnswer(allocation_requests=(), provider_summaries={})
@@ -75,7 +75,7 @@ class CandidateSurvey:
     ) -> None:
         self._client = client
         self.states = states
-        self._answers: dict[str, CandidatesAnswer] = {}
+        self._answers: dict[object, CandidatesAnswer] = {}
         self.summaries: dict[str, Mapping[str, Any]] = {}
         sent = [cheaper(query) for query in queries]
         classes = frozenset[str]().union(*(query.resources() for query in sent))
@@ -125,7 +125,7 @@ class CandidateSurvey:
         return queries.first, room
 
     def _room(self, cloud: SimulatedCloud, queries: Sequence[CandidateQuery]) -> CloudRoom:
-        sent = [self._without_absent_names(cheaper(query)) for query in queries]
+        sent = [self._without_absent_names(read_form(query)) for query in queries]
         known = [query for query in sent if query is not None]
         rooms, others = LoneHosts(cloud, known).rooms(leaving_out=self.states.lacking)
         among = frozenset(others)
@@ -187,11 +187,12 @@ class CandidateSurvey:
         sent = self._without_absent_names(cheaper(query))
         if sent is None:
             return _NOTHING
-        key = sent.to_query_string()
+        avoided = avoided_by(query)
+        key = sent.to_query_string(), avoided
         if key not in self._answers:
             answer = self._client.candidates(sent)
             self.summaries |= answer.provider_summaries
-            self._answers[key] = answer.usable()
+            self._answers[key] = answer.usable(avoided)
         return self._answers[key]
 
     def _without_absent_names(self, query: CandidateQuery) -> CandidateQuery | None:
@@ -271,7 +272,8 @@ def explain(
     others = [host for host in others if host not in aside]
     named = candidates.union(others)
     names = {host: name for host, name in all_names.items() if host in named}
-    alone = [reasons.alone(host) for host in others if host not in states.lacking]
+    mended = (host for host in others if not reasons.lacks_anchor(host))
+    alone = [reasons.alone(host) for host in mended if host not in states.lacking]
     return Explanation(
         names=names,
         answer=server.answer,
@@ -348,7 +350,11 @@ def read_room(
     names = survey.host_names({host for room in rooms for host in room.hosts})
     names = {host: name for host, name in names.items() if host not in states.strangers}
     full = {host for host in names if any(host not in room.hosts for room in rooms)}
-    queries = [of_server for of_server, _ in counted]
+    # As for explain(): without any candidate, a host lacks what the first queries request.
+    queries = [
+        of_server if room.hosts else flavor.first
+        for flavor, (of_server, room) in zip(flavors, counted, strict=True)
+    ]
     reasons = read_reasons(client, survey, queries, full, progress)
     return [
         room._replace(

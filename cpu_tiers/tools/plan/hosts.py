@@ -17,7 +17,7 @@ from cpu_tiers.tools.plan.program import Claims, Row
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud, Solvers
 from cpu_tiers.tools.simulation.providers import HostProviders, Stock
 from cpu_tiers.tools.simulation.reasons import hosts_of
-from cpu_tiers.translators.numa import cheaper
+from cpu_tiers.translators.numa import read_form
 
 MOST_PLACES = 64
 """So many places of a request on a host are known; more only make the search longer."""
@@ -196,7 +196,7 @@ class Hosts:
         kind = kind_of(queries)
         if kind not in self._solvers:
             self._solvers[kind] = [
-                Solvers(self.cloud, cheaper(query), each_order=False, nodes_apart=True)
+                Solvers(self.cloud, read_form(query), each_order=False, nodes_apart=True)
                 for query in queries
             ]
         return self._solvers[kind]

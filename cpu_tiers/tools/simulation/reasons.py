@@ -14,6 +14,7 @@ from typing import NamedTuple
 from cpu_tiers.errors import Fault
 from cpu_tiers.model.inventory import ClaimUnits
 from cpu_tiers.model.names import COMPUTE_NODE, MAX_AMOUNT, MEMORY_MB, PCPU, VCPU
+from cpu_tiers.model.numa import NODE_TRAIT, count_trait
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud, Solvers
 from cpu_tiers.tools.simulation.providers import (
@@ -24,8 +25,11 @@ from cpu_tiers.tools.simulation.providers import (
     Stock,
     are_in,
 )
-from cpu_tiers.translators.constraints import constraints, without
-from cpu_tiers.translators.numa import cheaper
+from cpu_tiers.translators.constraints import constraints, node_of, without
+from cpu_tiers.translators.numa import avoided_by, read_form
+
+ANCHOR = "the anchor (start its nova-compute again)"
+"""What a tree with NUMA nodes lacks that a release before the anchor has reported."""
 
 _MOST_SOLUTIONS = 2_000
 """So many ways to serve a query are compared for the least missing amount."""
@@ -89,6 +93,10 @@ class Reasons:
         self._endless: dict[tuple[Shape, str], Shape] = {}
         self._is_in_tree = any(group.in_tree for query in queries for group in query.groups)
         self._classes = frozenset(name for query in queries for name in query.resources())
+        self._knows_nodes = any(
+            avoided_by(query) or any(node_of(group) is not None for group in query.groups)
+            for query in queries
+        )
         self._alone: dict[object, tuple[str, ...]] = {}
         self._known: dict[object, HostReason] = {}
 
@@ -104,6 +112,17 @@ class Reasons:
         """
         stocks = self._hosts_by_root[root].stocks
         return not stocks or any(self.asked(stock.name) for stock in stocks)
+
+    def lacks_anchor(self, root: str) -> bool:
+        """Tell whether a host with NUMA nodes is left out, because its root does not say so.
+
+        Neither a server with NUMA nodes nor a server without them can use the host.
+        """
+        host = self._hosts_by_root[root]
+        is_node = any(NODE_TRAIT in provider.state.traits for provider in host.own)
+        return (
+            self._knows_nodes and is_node and count_trait(1) not in host.providers[0].state.traits
+        )
 
     def alone(self, root: str) -> tuple[str, ...]:
         """Return each constraint without which alone a host has a candidate."""
@@ -131,6 +150,8 @@ class Reasons:
     def _reason(self, host: HostProviders) -> HostReason:
         if self._is_served(host, frozenset()):
             return HostReason({})
+        if self.lacks_anchor(host.root):
+            return HostReason({ANCHOR: 1})
         alone = [n for n in self.alone(host.root) if not self.is_enough(host.root, n, ())]
         ignored = tuple(alone[:1]) or self._smallest(host)
         lacks = {
@@ -203,7 +224,7 @@ class Reasons:
             )
             self._solvers[ignored] = [
                 (query, Solvers(self._cloud, query, each_order=False, nodes_apart=True))
-                for query in map(cheaper, relaxed)
+                for query in map(read_form, relaxed)
             ]
         return self._solvers[ignored]
 

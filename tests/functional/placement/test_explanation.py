@@ -3,12 +3,20 @@
 import pytest
 
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.placement.errors import PlacementError
-from cpu_tiers.tools.placement.candidates import Explanation, explain
+from cpu_tiers.placement.records import Inventories, Traits
+from cpu_tiers.tools.placement.candidates import (
+    CandidateSurvey,
+    Explanation,
+    explain,
+    read_room,
+)
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason
+from cpu_tiers.tools.simulation.reasons import ANCHOR, ClaimLimit, HostReason
 from cpu_tiers.tools.simulation.server_queries import ServerQueries, server_queries
 from cpu_tiers.translators import ServerRequest
+from cpu_tiers.translators.numa import cheaper
 from tests.functional.placement.providing import provide, put_into_aggregate
 
 SIZES = {"VCPU": 16, "MEMORY_MB": 8192, "DISK_GB": 100}
@@ -140,3 +148,29 @@ def test_a_cloud_without_hosts(embedded: PlacementClient, numa: bool) -> None:
     explanation = explain(embedded, queries({"hw:numa_nodes": "2"}, numa=numa))
     assert (explanation.names, explanation.candidates) == ({}, frozenset())
     assert explanation.nearest() == []
+
+
+@pytest.mark.parametrize("specs", [{}, {"hw:numa_nodes": "2"}], ids=["no nodes", "two nodes"])
+def test_a_tree_of_a_release_before_the_anchor(
+    embedded: PlacementClient, specs: dict[str, str]
+) -> None:
+    """Placement has a candidate for a server without NUMA nodes; nova-scheduler leaves it out."""
+    root = provide(embedded, "old", ["COMPUTE_NODE"], DISK_GB=100)
+    for number in range(2):
+        node = embedded.create_provider(f"old_NUMA{number}", parent_uuid=root).uuid
+        amounts = {"VCPU": 8, "MEMORY_MB": 8192}
+        by_class = {name: Inventory(total=n, max_unit=n) for name, n in amounts.items()}
+        made = embedded.set_inventories(node, Inventories(generation=0, by_class=by_class))
+        is_node = frozenset({"HW_NUMA_ROOT"})
+        embedded.set_traits(node, Traits(generation=made.generation, names=is_node))
+    asked = queries(specs, numa=True)
+    survey = CandidateSurvey.of_servers(embedded, [asked])
+    (sent, *_) = [q for q in asked.first if "_PROC1" not in {g.suffix for g in q.groups}]
+    assert embedded.candidates(cheaper(sent)._replace(root_forbidden=frozenset())).by_host()
+    assert not survey.of_server(asked).hosts()
+    explanation = explain(embedded, asked)
+    assert not explanation.candidates
+    assert explanation.reasons == {root: HostReason({ANCHOR: 1})}
+    assert set(explanation.without.values()) == {0}
+    (room,) = read_room(embedded, [asked])
+    assert (room.more, {h.limited_by for h in room.hosts.values()}) == (0, {ANCHOR})

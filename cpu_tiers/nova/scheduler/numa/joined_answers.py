@@ -1,7 +1,8 @@
 """Seam that sends all queries for a server in the same call and joins Placement's answers.
 
-The seam also does three things that a query cannot express. It removes candidates with
-two guest cells on the same NUMA node of a host. It reads the network interfaces of the devices
+The seam also does four things that a query cannot express. It removes candidates with
+two guest cells on the same NUMA node of a host, and, for a query that avoids NUMA nodes, those of
+hosts whose root provider does not tell its nodes. It reads the network interfaces of the devices
 that candidates map the groups of ports to: Neutron's agent reports the provider of a physical
 function, and only its name tells the interface. If no host has the pages that a server requests,
 the fault of the server says so.
@@ -113,6 +114,7 @@ def _readable(
 def _is_readable(candidate: Candidate, summaries: Summaries) -> bool:
     try:
         _roots([candidate], summaries)
+        _is_on(candidate, summaries, frozenset())
         with_places(candidate, summaries)
     except NO_ANSWER:
         return False
@@ -138,6 +140,7 @@ def _usable(
         for candidate in candidates
         if _is_apart(candidate["mappings"], numa_request.apart)
         and not refused & _roots([candidate], summaries)
+        and not _is_on(candidate, summaries, numa_request.avoided)
     ]
     placed = [with_places(candidate, summaries) for candidate in apart]
     usable = [candidate for candidate in placed if candidate is not None]
@@ -159,6 +162,12 @@ def _usable(
 def _is_apart(mappings: Mapping[str, Sequence[str]], apart: Sequence[str]) -> bool:
     providers = [uuid for suffix in apart for uuid in mappings[suffix]]
     return len(set(providers)) == len(providers)
+
+
+def _is_on(candidate: Candidate, summaries: Summaries, traits: frozenset[str]) -> bool:
+    """Tell whether a provider of the unsuffixed group of a candidate has one of some traits."""
+    providers = candidate["mappings"].get("", ())
+    return any(not traits.isdisjoint(summaries[uuid].get("traits") or ()) for uuid in providers)
 
 
 def _roots(candidates: Iterable[Candidate], summaries: Summaries) -> set[str]:

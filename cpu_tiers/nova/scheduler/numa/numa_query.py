@@ -50,6 +50,8 @@ class NumaRequest:
     :param server: the server, for a request of NUMA nodes.
     :param without_pcpu: a candidate is usable only if its host reports no PCPU.
     :param devices: suffixes of the groups of ports that get a PCI device.
+    :param avoided: a candidate is usable only if no provider of the unsuffixed group has one of
+        these traits.
     """
 
     apart: tuple[str, ...] = ()
@@ -57,6 +59,7 @@ class NumaRequest:
     server: ServerRequest | None = None
     without_pcpu: bool = False
     devices: frozenset[str] = frozenset()
+    avoided: frozenset[str] = frozenset()
 
 
 def traits_of_query(request_spec: objects.RequestSpec) -> tuple[frozenset[str], frozenset[str]]:
@@ -175,7 +178,9 @@ def avoid_nodes(request: ResourceRequest, *root_traits: str) -> ResourceRequest:
     avoided = numa.root_avoided(root_traits)
     request._root_forbidden = {*request._root_forbidden, *avoided}
     custom_names.need(request, [RequestGroup(forbidden=avoided)])
-    note(request, numa=NumaRequest())
+    # A tree that a release before the anchor has reported has its NUMA nodes, and no trait of the
+    # root. Placement fails where the query forbids the trait of a node (translators.numa.cheaper).
+    note(request, numa=NumaRequest(avoided=frozenset({NODE_TRAIT})))
     return request
 
 

@@ -114,6 +114,18 @@ class TestJoined(ReportingHosts):
         self.boot(self.flavor("all", ONE, vcpus=4), host="two")
         assert self.candidates({**TWO, **own}) == (set(), set())
 
+    def test_a_tree_of_a_release_before_the_anchor_takes_no_server(self) -> None:
+        """Its root does not tell its nodes: only the nodes in the answer do."""
+        self.start_host("one")
+        root = self._get_provider_uuid_by_name("one")
+        of_tree = ("CUSTOM_NUMA_NODES_", "CUSTOM_NUMA_SERVER")
+        traits = [t for t in self._get_provider_traits(root) if not t.startswith(of_tree)]
+        self._set_provider_traits(root, traits)
+        assert self.candidates(TWO) == (set(), set())
+        assert self.candidates({}) == (set(), set())
+        self.restart("one")
+        assert self.candidates(TWO) == ({"one"}, {"one"})
+
 
 class TestOthers(ReportingHosts):
     """What else a server asks for."""
