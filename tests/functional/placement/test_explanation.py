@@ -174,3 +174,13 @@ def test_a_tree_of_a_release_before_the_anchor(
     assert set(explanation.without.values()) == {0}
     (room,) = read_room(embedded, [asked])
     assert (room.more, {h.limited_by for h in room.hosts.values()}) == (0, {ANCHOR})
+
+
+def test_a_dedicated_server_lacks_dedicated_cpus(embedded: PlacementClient) -> None:
+    """Nova's second query has VCPU in place of PCPU; neither has a candidate."""
+    root = provide(embedded, "host", ["COMPUTE_NODE"], **{**SIZES, "VCPU": 3}, PCPU=2)
+    asked = queries({"hw:cpu_policy": "dedicated"})  # 4 PCPU, or else 4 VCPU
+    explanation = explain(embedded, asked)
+    assert explanation.reasons == {root: HostReason({"PCPU": 2})}
+    (room,) = read_room(embedded, [asked])
+    assert {host.limited_by for host in room.hosts.values()} == {"PCPU"}
