@@ -36,7 +36,7 @@ from cpu_tiers.tools.frame.server_request import (
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, shortened, wrapped
 from cpu_tiers.tools.placement.candidates import count_more, read_room
-from cpu_tiers.tools.simulation.repeated_claims import CloudRoom
+from cpu_tiers.tools.simulation.repeated_claims import CloudRoom, HostRoom
 from cpu_tiers.tools.simulation.server_queries import ServerQueries
 from cpu_tiers.tools.simulation.sold import SoldPart, TierRoom
 from cpu_tiers.tools.tiers.tier import Tier
@@ -91,7 +91,7 @@ class Capacity(NovaConfCommand, ListCommand):
         tell_of_plan(
             flavor.name
             for flavor, room in zip(flavors, rooms, strict=True)
-            if not room.more and any(_lacks_amounts(host.limited_by) for host in room.hosts.values())
+            if not room.more and any(map(_lacks_amounts, room.hosts.values()))
         )
         hosts = partial(_hosts, show_all=parsed_args.all, is_brief=bool(tiers))
         rows: list[tuple[object, ...]] = [
@@ -129,9 +129,9 @@ def _given(
     return flavors, queries
 
 
-def _lacks_amounts(limited_by: str) -> bool:
+def _lacks_amounts(host: HostRoom) -> bool:
     """Tell whether a host lacks only free amounts, which migrations can free."""
-    return bool(limited_by) and all(map(is_resource_class, limited_by.split(", ")))
+    return all(map(is_resource_class, host.limited_by.split(", ")))
 
 
 def _text_of(tier: TierFlavor, name: str) -> str:
