@@ -116,10 +116,6 @@ NOT_RUN = {
     ("docs/contributor/recipes.rst", "pip install --quiet tox"): TOX,
     ("docs/contributor/recipes.rst", "tox -e genconfig"): TOX,
     ("docs/contributor/recipes.rst", "request show f.json"): TOX,
-    (
-        "docs/contributor/recipes.rst",
-        "uv pip compile",
-    ): "`tox -e constraints` runs the same command.",
     ("docs/contributor/recipes.rst", "tests/nova/test_attributes.py"): TOX,
     ("docs/contributor/recipes.rst", "tox -e seams"): TOX,
     ("docs/contributor/recipes.rst", "tests/nova/scheduler"): TOX,
