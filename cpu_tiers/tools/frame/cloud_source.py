@@ -148,6 +148,17 @@ def aggregate_uuids(
     return tuple(frozenset(uuids.get(text, text) for text in texts) for texts in wanted)
 
 
+def zone_aggregates(zone: str, services: Open) -> frozenset[str]:
+    """Return the uuids of the aggregates that make an availability zone."""
+    aggregates = read_aggregates(services())
+    uuids = frozenset(each.uuid for each in aggregates if each.zone == zone)
+    if not uuids:
+        zones = sorted({each.zone for each in aggregates if each.zone})
+        hint = advice(zone, zones, "openstack availability zone list --compute shows the zones")
+        raise InvalidInput.of("--zone", f"{zone}: no aggregate makes this zone", hint)
+    return uuids
+
+
 def _is_uuid(text: str) -> bool:
     try:
         return str(UUID(text)) == text.lower()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cpu_tiers.errors import printable
-from cpu_tiers.tools.plan.hosts import Server
+from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
 from cpu_tiers.tools.plan.planner import Plan
 
 
@@ -27,7 +28,6 @@ class Answer:
     hosts: Mapping[str, str]
     services: Mapping[str, str]
     stay: Sequence[tuple[Server, str]] = ()
-    is_no: bool = False
 
     @property
     def proven(self) -> bool | int | None:
@@ -105,12 +105,12 @@ def moves_text(moves: Sequence[Mapping[str, Any]], width: int) -> str:
     )
 
 
-def stays_text(stays: Sequence[Mapping[str, str]], most: int) -> str:
+def stays_text(stays: Sequence[Mapping[str, str]], most: int, title: str) -> str:
     """Return a line for each server that stays, at most so many."""
     lines = [f"  {printable(row['name'])}: {printable(row['why'])}" for row in stays[:most]]
     if len(stays) > most:
         lines.append(f"  … and {len(stays) - most} more; --all shows all")
-    return "\n".join(["What stays:", *lines]) if lines else ""
+    return "\n".join([title, *lines]) if lines else ""
 
 
 def script(verdict: str, moves: Sequence[Mapping[str, Any]]) -> str:
@@ -133,3 +133,23 @@ def script(verdict: str, moves: Sequence[Mapping[str, Any]]) -> str:
             )
             lines.append(f"openstack server migrate confirm {server}")
     return "\n".join(lines) + "\n"
+
+
+def before_and_after(hosts: Hosts, plan: Plan) -> list[tuple[str, int, int, str, str]]:
+    """Return the hosts that a plan changes: servers and free amounts before and after."""
+    after = hosts.after(plan.moves())
+    changed = {step.source for step in plan.steps} | {step.move.host for step in plan.steps}
+    counts = [Counter(server.host for server in each.servers) for each in (hosts, after)]
+    rooms = [hosts.room(), after.room()]
+
+    def free(room: Room, root: str) -> str:
+        amounts = Counter[str]()
+        for row in hosts.rows_of(root):
+            amounts[row[1]] += room.of(row)
+        return ", ".join(f"{amount} {name}" for name, amount in sorted(amounts.items()))
+
+    return [
+        (name, counts[0][root], counts[1][root], free(rooms[0], root), free(rooms[1], root))
+        for root, name in hosts.names.items()
+        if root in changed
+    ]

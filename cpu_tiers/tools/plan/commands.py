@@ -8,17 +8,26 @@ from __future__ import annotations
 import logging
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from itertools import combinations, islice
+from functools import partial
+from pathlib import Path
 from typing import Any, TextIO
 
 from cliff.formatters.base import SingleFormatter
 
+from cpu_tiers.conf.weigher import request_traits
 from cpu_tiers.errors import printable
-from cpu_tiers.tools.frame.cloud_source import CloudSource, aggregate_uuids, is_file
-from cpu_tiers.tools.frame.documents import read_flavor
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.providers import ProviderTrees
+from cpu_tiers.tools.frame.cloud_source import (
+    CloudSource,
+    aggregate_uuids,
+    is_file,
+    zone_aggregates,
+)
+from cpu_tiers.tools.frame.documents import read_flavor, read_json
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
+from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     queries_of,
@@ -29,6 +38,7 @@ from cpu_tiers.tools.frame.terminal import ProgressLine, width, wrapped
 from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of
 from cpu_tiers.tools.plan.answer import (
     Answer,
+    before_and_after,
     count,
     moves_text,
     proof_text,
@@ -37,15 +47,29 @@ from cpu_tiers.tools.plan.answer import (
 )
 from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
-from cpu_tiers.tools.plan.read import ReadCloud, hosts_named, read_cloud
-from cpu_tiers.tools.plan.survive import Loss, Survivors
+from cpu_tiers.tools.plan.read import (
+    ReadCloud,
+    avoided_traits,
+    hosts_named,
+    read_cloud,
+    without_traits,
+)
+from cpu_tiers.tools.plan.relief import over_capacity, relief_of, short_servers
+from cpu_tiers.tools.plan.survive import Sets, Survival, fullest_sets, make_survive
+from cpu_tiers.tools.plan.verdicts import (
+    drain_verdict,
+    keep_verdict,
+    relieve_verdict,
+    room_verdict,
+    survive_verdict,
+    unmoved,
+)
+from cpu_tiers.tools.simulation.server_queries import ServerQueries
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 
 LOG = logging.getLogger(__name__)
 
-MOST_LOSSES = 2_000
-"""So many sets of hosts that fail together are tried."""
-
+_AUDIT = "give the output of cpu-tiers host audit -f json"
 _SHOWN = 10
 
 
@@ -75,6 +99,7 @@ class _PlanCommand(NovaConfCommand, ShowCommand):
     formatter_default = "text"
     takes_snapshot = True
     is_most = False
+    stays_title = "What stays:"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -89,6 +114,9 @@ class _PlanCommand(NovaConfCommand, ShowCommand):
             metavar="N",
             help="the longest time of the solver (default: 5)",
         )
+        parser.add_argument(
+            "--html", metavar="FILE", help="also write a page with the hosts before and after"
+        )
 
     def read(self, parsed_args: Namespace) -> None:
         """Read the cloud or the snapshot."""
@@ -98,18 +126,21 @@ class _PlanCommand(NovaConfCommand, ShowCommand):
         self.snapshot: Snapshot = read_snapshot_of(self.source, asks_nova=not self.wants_embedded)
         self.parsed_args = parsed_args
 
-    def cloud(self, closed: frozenset[str] = frozenset()) -> ReadCloud:
+    def cloud(
+        self, closed: frozenset[str] = frozenset(), *, forbids_avoided: bool = False
+    ) -> ReadCloud:
         """Return the hosts and servers of the cloud.
 
         :param closed: the hosts that take no servers.
+        :param forbids_avoided: whether a trait that a flavor avoids is as good as forbidden.
         """
-        is_cold = self.parsed_args.cold
-        return read_cloud(
-            self.snapshot,
-            lambda flavor: queries_of(self.conf, request_of(self.conf, flavor)),
-            is_cold=is_cold,
-            closed=closed,
-        )
+
+        def queries(flavor: Flavor) -> ServerQueries:
+            asked = queries_of(self.conf, request_of(self.conf, flavor))
+            avoided = avoided_traits(flavor.extra_specs) if forbids_avoided else ()
+            return asked._replace(first=tuple(map(partial(without_traits, avoided), asked.first)))
+
+        return read_cloud(self.snapshot, queries, is_cold=self.parsed_args.cold, closed=closed)
 
     def plan(self, hosts: Hosts, question: Question) -> Plan:
         """Return the plan that answers a question, with progress on standard error."""
@@ -121,44 +152,61 @@ class _PlanCommand(NovaConfCommand, ShowCommand):
         with ProgressLine(f"planning, up to {self.parsed_args.seconds} s of the solver"):
             return make_plan(hosts, question, seconds=self.parsed_args.seconds)
 
-    def shown(
-        self, answer: Answer, unknown: Sequence[str]
-    ) -> tuple[Sequence[str], Iterable[object]]:
-        """Return the columns of an answer, and set the exit status."""
-        tell_unknown_additions(self.conf)
-        self.status = FOUND if answer.is_no else 0
-        most = 10**9 if self.parsed_args.all else _SHOWN
-        proof = proof_text(answer, is_most=self.is_most)
-        note = (
-            "" if self.parsed_args.all else "\n" + wrapped("--all says what a plan cannot know.")
-        )
-        return (
-            ("verdict", "proven", "moves", "stay", "room", "unknown"),
-            (
-                FormattedValue(
-                    answer.verdict, lambda text: wrapped(f"{printable(text)} {proof}".strip())
-                ),
-                FormattedValue(answer.proven, lambda _: ""),
-                FormattedValue(answer.moves(), lambda rows: moves_text(rows, width())),
-                FormattedValue(answer.stays(), lambda rows: stays_text(rows, most)),
-                FormattedValue(
-                    {"before": answer.plan.before, "after": answer.plan.after}, lambda _: ""
-                ),
-                FormattedValue(
-                    list(unknown),
-                    lambda lines: (
-                        "Not known here:\n"
-                        + "\n".join(wrapped(line, indent="  ") for line in lines)
-                        if self.parsed_args.all
-                        else note.strip()
-                    ),
-                ),
-            ),
-        )
+    def survival(self, hosts: Hosts, sets: Sets, question: Question, plan: Plan) -> Survival:
+        """Return which sets of hosts may fail after a plan, with progress on standard error."""
+        with ProgressLine("losing each host") as progress:
+            return make_survive(
+                hosts,
+                sets,
+                question,
+                plan,
+                seconds=self.parsed_args.seconds,
+                tell=partial(progress.tell_number, "hosts"),
+            )
 
-    def answer(self, hosts: Hosts, plan: Plan, verdict: str, **more: Any) -> Answer:
+    def shown(
+        self,
+        hosts: Hosts,
+        plan: Plan,
+        verdict: str,
+        unknown: Sequence[str],
+        stay: Sequence[tuple[Server, str]],
+        *,
+        is_no: bool,
+    ) -> tuple[Sequence[str], Iterable[object]]:
+        """Return the columns of an answer, write the page, and set the exit status."""
+        tell_unknown_additions(self.conf)
+        self.status = FOUND if is_no else 0
+        if plan.stuck:
+            verdict += (
+                f" {count(len(plan.stuck), 'further migration')} wait for each other in a ring,"
+                " and need a free place between."
+            )
         services = self.snapshot.servers.services if self.snapshot.servers else {}
-        return Answer(verdict=verdict, plan=plan, hosts=hosts.names, services=services, **more)
+        answer = Answer(
+            verdict=verdict, plan=plan, hosts=hosts.names, services=services, stay=stay
+        )
+        if self.parsed_args.html:
+            from cpu_tiers.tools.page.plan import plan_page
+
+            page = plan_page(answer.verdict, answer.moves(), before_and_after(hosts, plan))
+            write_output(self.parsed_args.html, page.html().encode(), private=True)
+        is_all = self.parsed_args.all
+        most = 10**9 if is_all else _SHOWN
+        text = f"{printable(verdict)} {proof_text(answer, is_most=self.is_most)}".strip()
+        lines = ["Not known here:", *(wrapped(line, indent="  ") for line in unknown)]
+        note = lines if is_all else [wrapped("--all says what a plan cannot know.")]
+        values = {
+            "verdict": FormattedValue(verdict, lambda _: wrapped(text)),
+            "proven": FormattedValue(answer.proven, lambda _: ""),
+            "moves": FormattedValue(answer.moves(), lambda rows: moves_text(rows, width())),
+            "stay": FormattedValue(
+                answer.stays(), lambda rows: stays_text(rows, most, self.stays_title)
+            ),
+            "room": FormattedValue({"before": plan.before, "after": plan.after}, lambda _: ""),
+            "unknown": FormattedValue(list(unknown), lambda _: "\n".join(note)),
+        }
+        return tuple(values), values.values()
 
 
 class PlanRoom(_PlanCommand):
@@ -198,20 +246,8 @@ class PlanRoom(_PlanCommand):
         plan = self.plan(hosts, question)
         stay = [(server, server.stays) for server in hosts.servers if server.stays]
         is_no = plan.after < (parsed_args.count or 1)
-        verdict = _room_verdict(plan, flavor.name, parsed_args.count, is_no=is_no)
-        return self.shown(self.answer(hosts, plan, verdict, stay=stay, is_no=is_no), unknown)
-
-
-def _room_verdict(plan: Plan, flavor: str, wanted: int | None, *, is_no: bool) -> str:
-    now = f"{count(plan.before, 'server')} of flavor {flavor} now"
-    if not plan.steps:
-        if is_no:
-            return f"There is room for {now}, and no migrations were found that make more room."
-        return f"There is room for {now}, without any migration."
-    moves = count(len(plan.steps), "migration")
-    makes = "make" if len(plan.steps) > 1 else "makes"
-    missing = f", fewer than {wanted}" if is_no else ""
-    return f"{moves} {makes} room for {plan.after} in place of {now}{missing}."
+        verdict = room_verdict(plan, flavor.name, parsed_args.count, is_no=is_no)
+        return self.shown(hosts, plan, verdict, unknown, stay, is_no=is_no)
 
 
 class PlanDrain(_PlanCommand):
@@ -226,8 +262,8 @@ class PlanDrain(_PlanCommand):
             "--keep",
             type=_positive,
             metavar="N",
-            help="also say whether N further hosts could fail together afterwards (exit status 3"
-            " if not)",
+            help="place the servers so that N further hosts may fail together afterwards (exit"
+            " status 3 if they may not)",
         )
         super().add_arguments(parser)
 
@@ -235,195 +271,117 @@ class PlanDrain(_PlanCommand):
         self.read(parsed_args)
         closed = hosts_named(self.snapshot, parsed_args.host, "HOST")
         hosts, unknown = self.cloud(closed)
-        leaving = [server for server in hosts.servers if server.host in closed]
-        plan = self.plan(hosts, Question(leaving=frozenset(s.uuid for s in leaving)))
-        stay = [(server, server.stays or "no host has room for it") for server in plan.undone]
-        verdict = (
-            f"{count(len(plan.steps), 'migration')} for {count(len(leaving), 'server')} of"
-            f" {', '.join(parsed_args.host)}: "
-        )
-        verdict += f"{count(len(stay), 'server')} cannot leave." if stay else "all can leave."
-        is_no = bool(stay)
-        if parsed_args.keep:
-            losses, is_complete = _losses(hosts, plan, parsed_args.keep)
-            is_no = is_no or bool(losses)
-            verdict += (
-                f" {_keep_verdict(hosts, losses, parsed_args.keep, is_complete=is_complete)}"
-            )
-        return self.shown(self.answer(hosts, plan, verdict, stay=stay, is_no=is_no), unknown)
-
-
-def _keep_verdict(hosts: Hosts, losses: Sequence[Loss], number: int, *, is_complete: bool) -> str:
-    what = count(number, "further host")
-    tried = "" if is_complete else f" (the {MOST_LOSSES} fullest sets of hosts were tried)"
-    if not losses:
-        return f"Afterwards {what} may fail{tried}: every server finds a place."
-    worst = max(losses, key=lambda loss: len(loss.homeless))
-    names = ", ".join(hosts.names[root] for root in worst.hosts)
-    return (
-        f"Afterwards {what} may not fail{tried}: of {names},"
-        f" {count(len(worst.homeless), 'server')} would find no place."
-    )
+        leaving = frozenset(each.uuid for each in hosts.servers if each.host in closed)
+        question = Question(leaving=leaving)
+        plan, kept, is_kept = self.plan(hosts, question), "", True
+        if number := parsed_args.keep:
+            sets, is_complete = fullest_sets(hosts.after(plan.moves()), number)
+            survival = self.survival(hosts, sets, question, plan)
+            plan, is_kept = survival.plan, not survival.left
+            kept = keep_verdict(hosts, survival.left, number, 0 if is_complete else len(sets))
+        verdict = drain_verdict(plan, parsed_args.host, len(leaving), kept)
+        is_no = bool(plan.undone) or not is_kept
+        return self.shown(hosts, plan, verdict, unknown, unmoved(plan), is_no=is_no)
 
 
 class PlanRelieve(_PlanCommand):
     """Plan the fewest live migrations that bring hosts back to their capacity and traits.
 
-    The plan moves servers from hosts that have more allocated than their capacity, and servers
-    that their host does not suit any more, for example because of a trait that the flavor forbids.
-    Nothing is carried out. Exit status: 0 if all is or can be mended, 3 if not.
+    The plan moves servers from hosts that have more allocated than their capacity; servers that
+    their host does not suit any more, because of a trait that the flavor forbids, requires or
+    avoids; and servers that are short of CPU time, by the audit of their host. Nothing is carried
+    out. Exit status: 0 if all is or can be mended, 3 if not.
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "host", nargs="*", metavar="HOST", help="name of a host (default: all hosts)"
         )
+        parser.add_argument(
+            "--audit",
+            action="append",
+            default=[],
+            metavar="FILE",
+            help="what `host audit -f json` says of a host: the servers that it names as short"
+            " leave, and no server enters; the name of the file is the name of the host with"
+            " .json; may be repeated",
+        )
         super().add_arguments(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         self.read(parsed_args)
+        files = {Path(path).stem: path for path in parsed_args.audit}
+        short = {
+            name: short_servers(read_json(path, _AUDIT), path) for name, path in files.items()
+        }
+        hurt = hosts_named(self.snapshot, [name for name in short if short[name]], "--audit")
         chosen = hosts_named(self.snapshot, parsed_args.host, "HOST")
-        hosts, unknown = self.cloud()
+        marked = self._marked()
+        hosts, unknown = self.cloud(hurt.union(marked), forbids_avoided=True)
         chosen = chosen or frozenset(hosts.names)
-        unsuited = [server for server in hosts.servers if _is_unsuited(hosts, server, chosen)]
-        mended = frozenset(row for root in chosen for row in hosts.rows_of(root))
-        question = Question(leaving=frozenset(s.uuid for s in unsuited), mends=mended)
-        over = _over(hosts, hosts.room().free, mended)
-        plan = self.plan(hosts, question)
-        free = plan.room.free if plan.room is not None else {}
-        left = _over(hosts, free, mended)
-        stay = [(server, server.stays or "no host has room for it") for server in plan.undone]
-        parts = []
-        if over:
-            parts.append(f"over capacity now: {'; '.join(over)}")
-        if unsuited:
-            parts.append(f"{count(len(unsuited), 'server')} on a host that does not suit it")
-        verdict = "Nothing to mend: no host is over its capacity, and each suits its servers."
-        if parts:
-            verdict = f"{'. '.join(parts)}. {_mended(plan, left, has_stays=bool(stay))}"
-        is_no = bool(left or stay)
-        return self.shown(
-            self.answer(hosts, plan, verdict[0].upper() + verdict[1:], stay=stay, is_no=is_no),
-            unknown,
-        )
+        relief = relief_of(hosts, chosen, frozenset().union(*short.values()), marked)
+        plan = self.plan(hosts, relief.question)
+        left = over_capacity(hosts, plan.room, relief.question.mends)
+        verdict, is_no = relieve_verdict(relief, plan, left)
+        return self.shown(hosts, plan, verdict, unknown, unmoved(plan), is_no=is_no)
 
-
-def _mended(plan: Plan, left: Sequence[str], *, has_stays: bool) -> str:
-    moves = count(len(plan.steps), "migration")
-    ending = "s" if len(plan.steps) == 1 else ""
-    if not left and not has_stays:
-        return f"{moves} mend{ending} all."
-    rest = [*left, *(["servers that cannot leave"] if has_stays else [])]
-    return f"{moves} leave{ending} {'; '.join(rest)} as it is."
-
-
-def _is_unsuited(hosts: Hosts, server: Server, chosen: frozenset[str]) -> bool:
-    return (
-        server.host in chosen
-        and server.host not in hosts.closed
-        and bool(server.queries)
-        and not hosts.suits(server.queries, server.host)
-    )
-
-
-def _over(
-    hosts: Hosts, free: dict[tuple[str, str], int], rows: frozenset[tuple[str, str]]
-) -> list[str]:
-    """Return the rows over their capacity, such as ``3 VCPU of compute1``."""
-    names = {row: name for root, name in hosts.names.items() for row in hosts.rows_of(root)}
-    return [
-        f"{-amount} {row[1]} of {names[row]}"
-        for row, amount in sorted(free.items())
-        if row in rows and amount < 0
-    ]
+    def _marked(self) -> dict[str, str]:
+        """Return a trait that nova.conf avoids of each host that has any, by root provider."""
+        trees = ProviderTrees(self.snapshot.providers)
+        summaries: dict[str, Any] = {
+            each.uuid: {
+                "traits": sorted(each.traits),
+                "root_provider_uuid": trees.roots[each.uuid],
+            }
+            for each in self.snapshot.providers
+        }
+        weights = request_traits(self.conf.filter_scheduler, {}).of_hosts(summaries)
+        return {
+            root: min(of, key=of.__getitem__)
+            for root, of in weights.items()
+            if min(of.values()) < 0
+        }
 
 
 class PlanSurvive(_PlanCommand):
     """Say whether every server finds a place if any one host fails, in Nova's order.
 
-    Nothing is carried out. Exit status: 0 if so, 3 if not.
+    If not, plan live migrations after which it does. Nothing is carried out. Exit status: 0 if
+    every server finds a place now, 3 if not.
     """
+
+    stays_title = "Without a place:"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_aggregate_argument(parser)
+        parser.add_argument(
+            "--zone", metavar="NAME", help="lose only hosts of this availability zone"
+        )
         super().add_arguments(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         self.read(parsed_args)
         wanted = aggregate_uuids(parsed_args.aggregate, self.source.services)
-        everything = self.cloud()
+        if parsed_args.zone:
+            wanted = (*wanted, zone_aggregates(parsed_args.zone, self.source.services))
         # A failed host's servers are evacuated, whatever keeps them from a live migration.
-        hosts = everything.hosts
-        chosen = [
-            host.root
+        hosts, unknown = self.cloud()
+        sets = [
+            (host.root,)
             for host in hosts.cloud.hosts
             if host.root in hosts.names
             and all(not names.isdisjoint(host.providers[0].state.aggregates) for names in wanted)
         ]
-        survivors = Survivors(hosts, hosts.room(), hosts.by_host())
-        with ProgressLine("losing each host") as progress:
-            losses = []
-            for number, root in enumerate(chosen):
-                progress.tell_number("hosts", number, len(chosen))
-                losses.append(survivors.lose([root]))
-        bad = [loss for loss in losses if loss.homeless]
-        stay = [
+        survival = self.survival(hosts, sets, Question(), Plan(steps=(), room=hosts.room()))
+        homeless = [
             (server, f"finds no place if {hosts.names[loss.hosts[0]]} fails")
-            for loss in bad
+            for loss in survival.bad
             for server in loss.homeless
         ]
-        verdict = _survive_verdict(hosts, losses, bad)
-        plan = Plan(steps=(), is_proven=not bad)
-        return self.shown(
-            self.answer(hosts, plan, verdict, stay=stay, is_no=bool(bad)), everything.unknown
-        )
-
-
-def _survive_verdict(hosts: Hosts, losses: Sequence[Loss], bad: Sequence[Loss]) -> str:
-    if not losses:
-        return "No host to lose."
-    if not bad:
-        return (
-            f"Yes: if any one of {count(len(losses), 'host')} fails, every server finds a place."
-        )
-    worst = max(bad, key=lambda loss: len(loss.homeless))
-    amounts: dict[str, int] = {}
-    for server in worst.homeless:
-        for (_, name), amount in server.claims:
-            amounts[name] = amounts.get(name, 0) + amount
-    missing = ", ".join(f"{amount} {name}" for name, amount in sorted(amounts.items()))
-    return (
-        f"No: {len(bad)} of {count(len(losses), 'host')} may not fail. The worst is"
-        f" {hosts.names[worst.hosts[0]]}: {len(worst.homeless)} of its"
-        f" {count(worst.servers, 'server')} would find no place. Keep {missing} more free on the"
-        " other hosts, in pieces of these servers."
-    )
-
-
-def _losses(hosts: Hosts, plan: Plan, number: int) -> tuple[list[Loss], bool]:
-    """Return the failures of several hosts after a plan that leave servers without a place.
-
-    :returns: the failures, and whether all sets of so many hosts were tried.
-    """
-    servers = hosts.by_host()
-    for step in plan.steps:
-        uuid = step.move.server.uuid
-        source = servers[step.source]
-        moved = next(server for server in source if server.uuid == uuid)
-        source.remove(moved)
-        servers.setdefault(step.move.host, []).append(
-            replace(moved, host=step.move.host, claims=step.move.claims)
-        )
-    assert plan.room is not None, "the plan has a room"  # noqa: S101  # narrows the type
-    survivors = Survivors(hosts, plan.room, servers)
-    roots = sorted(
-        (root for root in hosts.names if root not in hosts.closed),
-        key=lambda root: -len(servers.get(root, ())),
-    )
-    sets = combinations(roots, number)
-    tried = list(islice(sets, MOST_LOSSES))
-    losses = [survivors.lose(failed) for failed in tried]
-    return [loss for loss in losses if loss.homeless], next(sets, None) is None
+        plan, left = survival.plan, survival.left
+        verdict = survive_verdict(hosts, len(sets), survival.bad, plan, left)
+        is_no = bool(survival.bad)
+        return self.shown(hosts, plan, verdict, unknown, homeless, is_no=is_no)
 
 
 def _positive(text: str) -> int:

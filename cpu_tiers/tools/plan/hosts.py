@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from cpu_tiers.model.request import CandidateQuery
@@ -99,10 +100,17 @@ class Room:
         """Tell whether all rows have room for claims."""
         return all(self.of(row) >= amount for row, amount in claims)
 
-    def take(self, claims: Claims, sign: int = 1) -> None:
-        """Take claims of the rows; give the claims back with ``sign=-1``."""
+    def take(self, claims: Claims, times: int = 1) -> None:
+        """Take claims of the rows so often; give the claims back with -1."""
         for row, amount in claims:
-            self.free[row] = self.of(row) - sign * amount
+            self.free[row] = self.of(row) - times * amount
+
+    def take_times(self, claims: Claims, most: int | None = None) -> int:
+        """Take claims as often as they fit, at most so often; return how often."""
+        times = max(0, min((self.of(row) // n for row, n in claims if n), default=0))
+        times = times if most is None else min(times, most)
+        self.take(claims, times)
+        return times
 
 
 @dataclass(slots=True)
@@ -110,6 +118,7 @@ class Hosts:
     """The hosts of a cloud with their servers.
 
     :param names: the names of the hosts by the uuid of the root provider.
+    :param start: the free amounts, where they are not those of the cloud.
     :param is_cut: whether a host has more places than are known, so that nothing is proven.
     """
 
@@ -117,6 +126,7 @@ class Hosts:
     servers: Sequence[Server]
     groups: Mapping[str, Group] = field(default_factory=dict)
     closed: frozenset[str] = frozenset()
+    start: Room | None = None
     names: Mapping[str, str] = field(init=False)
     is_cut: bool = field(init=False, default=False)
     _by_root: Mapping[str, HostProviders] = field(init=False)
@@ -133,6 +143,8 @@ class Hosts:
 
     def room(self) -> Room:
         """Return the free amounts as they are now."""
+        if self.start is not None:
+            return self.start.copy()
         free = {
             (uuid, stock.name): stock.free
             for host in self.cloud.hosts
@@ -145,6 +157,30 @@ class Hosts:
         for server in self.servers:
             room.take(server.memberships(server.host))
         return room
+
+    def elsewhere(
+        self, servers: Sequence[Server], room: Room, closed: frozenset[str] = frozenset()
+    ) -> Hosts:
+        """Return the same hosts with other servers and free amounts; the places stay known.
+
+        :param closed: further hosts that take no servers.
+        """
+        hosts = copy(self)
+        hosts.servers, hosts.start, hosts.closed = servers, room, self.closed | closed
+        return hosts
+
+    def after(self, moves: Iterable[tuple[str, str, Claims]]) -> Hosts:
+        """Return the same hosts after moves: the uuid of a server, its new host and its claims."""
+        last = {uuid: (host, claims) for uuid, host, claims in moves}
+        room, servers = self.room(), list[Server]()
+        for server in self.servers:
+            if server.uuid in last:
+                host, claims = last[server.uuid]
+                room.take((*server.claims, *server.memberships(server.host)), -1)
+                room.take((*claims, *server.memberships(host)))
+                server = replace(server, host=host, claims=claims)
+            servers.append(server)
+        return self.elsewhere(servers, room)
 
     def rows_of(self, root: str) -> list[Row]:
         """Return the rows of a host itself, without those of shared providers."""

@@ -7,7 +7,7 @@ waits for the place of the next, a server goes to a place between. Pure.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -47,6 +47,9 @@ class Ordered(NamedTuple):
     stuck: tuple[Migration, ...]
 
 
+_MOST_TRIES = 8
+"""So many other orders are tried where moves found no order, or only by a place between."""
+
 Between = Callable[[Server, Room, Sequence[str]], Migration | None]
 """Returns a place for a server in a room on none of some hosts; ``None`` without one."""
 
@@ -54,8 +57,28 @@ Between = Callable[[Server, Room, Sequence[str]], Migration | None]
 def ordered(moves: Iterable[Migration], start: Room, between: Between) -> Ordered:
     """Return the moves in an order in which each fits.
 
+    A move can take a place that another move of a ring needs first. So the moves that found no
+    order, or only by a place between, go first in a further try.
+
     :param between: finds the place between for a server of a ring.
     """
+    waiting = list(moves)
+    best = _in_order(waiting, start, between)
+    tried = best
+    for _ in range(_MOST_TRIES):
+        late = {move.server.uuid for move in tried.stuck}
+        times = Counter(step.move.server.uuid for step in tried.steps)
+        late |= {uuid for uuid, number in times.items() if number > 1}
+        if not late:
+            break
+        waiting.sort(key=lambda move: move.server.uuid not in late)
+        tried = _in_order(waiting, start, between)
+        best = min(best, tried, key=lambda order: (len(order.stuck), len(order.steps)))
+    return best._replace(steps=with_after(best.steps, start))
+
+
+def _in_order(moves: Sequence[Migration], start: Room, between: Between) -> Ordered:
+    """Return the moves in the order in which they fit, the earlier of ``moves`` first."""
     room, steps = start.copy(), list[PlanStep]()
     waiting = {move.server.uuid: move for move in moves}
     at = {uuid: _present(move.server) for uuid, move in waiting.items()}
@@ -70,17 +93,17 @@ def ordered(moves: Iterable[Migration], start: Room, between: Between) -> Ordere
 
     while waiting:
         ready = [move for move in waiting.values() if room.fits(move.entering())]
+        for move in ready:
+            if room.fits(move.entering()):
+                go(waiting.pop(move.server.uuid))
         if ready:
-            for move in ready:
-                if room.fits(move.entering()):
-                    go(waiting.pop(move.server.uuid))
             continue
         hop = _hop(waiting.values(), has_hopped, at, room, between)
         if hop is None:
             break
         has_hopped.add(hop.server.uuid)
         go(hop)
-    return Ordered(with_after(steps, start), tuple(waiting.values()))
+    return Ordered(tuple(steps), tuple(waiting.values()))
 
 
 def _present(server: Server) -> tuple[str, Claims]:

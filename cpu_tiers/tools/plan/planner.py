@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.model.request import CandidateQuery
@@ -55,6 +55,8 @@ class Plan(NamedTuple):
     """The answer to a question.
 
     :param undone: the servers that should leave and have no place.
+    :param stuck: the migrations without an order: a ring of servers, each of which waits for the
+        place of the next, and no host has a place between.
     :param before, after: how many new servers have room before and after the moves.
     :param bound: what is proven: no plan has fewer moves, or, where the number of new servers is
         as large as possible, none has room for more of them.
@@ -63,11 +65,16 @@ class Plan(NamedTuple):
 
     steps: tuple[PlanStep, ...]
     undone: tuple[Server, ...] = ()
+    stuck: tuple[Migration, ...] = ()
     before: int = 0
     after: int = 0
     bound: int | None = None
     is_proven: bool = False
     room: Room | None = None
+
+    def moves(self) -> Iterator[tuple[str, str, Claims]]:
+        """Yield the uuid of the server, the new host and the claims of each step."""
+        return ((step.move.server.uuid, step.move.host, step.move.claims) for step in self.steps)
 
     def over(self, rows: frozenset[Row]) -> list[Row]:
         """Return the rows over their capacity after the moves."""
@@ -80,7 +87,7 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
     :param seconds: the time of the solver; 0 for the search alone.
     """
     searched = _searched(hosts, question)
-    plans = [_realized(hosts, question, searched.moves)]
+    plans = [realized(hosts, question, searched.moves)]
     bound = searched.fewest if question.wanted == 1 and question.room else None
     if question.leaving:
         bound = len(question.leaving)
@@ -92,7 +99,9 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
     if program.size <= MOST_COLUMNS:
         counts = _solved(program, plans[0], seconds)
         if counts is not None:
-            plans.append(_realized(hosts, question, program.moves(counts)))
+            # Server groups are not in the program: what they keep from a place goes on by search.
+            further = _searched(hosts, question, program.moves(counts))
+            plans.append(realized(hosts, question, further.moves))
             proven = program.bound(counts)
             bounds = [each for each in (bound, proven) if each is not None]
             bound = max(bounds, default=None)
@@ -101,13 +110,21 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
     return _judged(min(plans, key=lambda plan: _cost(plan, question)), question, bound)
 
 
-def _searched(hosts: Hosts, question: Question) -> MoveSearch:
+def _searched(hosts: Hosts, question: Question, first: Iterable[Migration] = ()) -> MoveSearch:
+    """Return a search that has done what it can.
+
+    :param first: the moves with which the search begins.
+    """
     search = MoveSearch(hosts)
-    leaving = [server for server in hosts.servers if server.uuid in question.leaving]
+    for move in first:
+        search.commit(move)
+    moved = {move.server.uuid for move in search.moves}
+    wanted = question.leaving - moved
+    leaving = [server for server in hosts.servers if server.uuid in wanted]
     search.leave(server for server in leaving if not server.stays)
     if question.mends:
         _mend(search, question.mends)
-    rooms = 0
+    rooms = search.take_room(question.room, question.wanted) if question.room else 0
     while question.room and (question.wanted is None or rooms < question.wanted):
         most = question.most_moves
         if not search.make_room(question.room, None if most is None else most - len(search.moves)):
@@ -133,34 +150,39 @@ def _solved(program: _Program, plan: Plan, seconds: float) -> Counts | None:
 
 
 def _is_reached(plan: Plan, question: Question, bound: int | None) -> bool:
-    if (
-        question.wanted is None
-        or plan.undone
-        or plan.after < question.wanted
-        or plan.over(question.mends)
-    ):
+    """Tell whether a plan does all that is asked, and no plan with fewer moves can."""
+    if question.wanted is None:
         return False
-    return not plan.steps or (bound is not None and len(plan.steps) <= bound)
+    is_done = not plan.undone and plan.after >= question.wanted and not plan.over(question.mends)
+    return is_done and (not plan.steps or (bound is not None and len(plan.steps) <= bound))
 
 
 def _judged(plan: Plan, question: Question, bound: int | None) -> Plan:
+    is_proven = _is_reached(plan, question, bound)
     if question.wanted is None:
         is_proven = bound is not None and plan.after >= bound
-    else:
-        is_done = not plan.undone and plan.after >= question.wanted
-        is_proven = is_done and (
-            not plan.steps or (bound is not None and len(plan.steps) <= bound)
-        )
     return plan._replace(bound=bound, is_proven=is_proven)
 
 
-def _cost(plan: Plan, question: Question) -> tuple[int, int]:
+def _cost(plan: Plan, question: Question) -> tuple[bool, int, int]:
+    is_long = question.most_moves is not None and len(plan.steps) > question.most_moves
     most = plan.after if question.wanted is None else min(plan.after, question.wanted)
-    return len(plan.undone) - most + len(plan.over(question.mends)), len(plan.steps)
+    undone = len(plan.undone) - most + len(plan.over(question.mends))
+    return is_long, undone, len(plan.steps)
 
 
-def _realized(hosts: Hosts, question: Question, moves: Iterable[Migration]) -> Plan:
-    """Return the moves in order; a move without an order is left out."""
+def migrations(hosts: Hosts, moves: Iterable[tuple[str, str, Claims]]) -> list[Migration]:
+    """Return the migration of each server that has another host after moves."""
+    last = {uuid: (host, claims) for uuid, host, claims in moves}
+    return [
+        Migration(server, *last[server.uuid])
+        for server in hosts.servers
+        if server.uuid in last and last[server.uuid][0] != server.host
+    ]
+
+
+def realized(hosts: Hosts, question: Question, moves: Iterable[Migration]) -> Plan:
+    """Return the plan that has moves in their order."""
     start = hosts.room()
     search = MoveSearch(hosts)
 
@@ -184,6 +206,7 @@ def _realized(hosts: Hosts, question: Question, moves: Iterable[Migration]) -> P
     return Plan(
         steps=result.steps,
         undone=tuple(undone),
+        stuck=result.stuck,
         before=count_room(hosts, question.room, start),
         after=count_room(hosts, question.room, room),
         room=room,
@@ -192,17 +215,12 @@ def _realized(hosts: Hosts, question: Question, moves: Iterable[Migration]) -> P
 
 def count_room(hosts: Hosts, queries: Sequence[CandidateQuery], room: Room) -> int:
     """Return how many new servers have room, at least; exactly where hosts share no provider."""
-    left, count = room.copy(), 0
-    for _, places in hosts.all_places(queries) if queries else ():
-        for claims in places:
-            times = _times(left, claims)
-            left.take(tuple((row, times * amount) for row, amount in claims))
-            count += times
-    return count
-
-
-def _times(room: Room, claims: Claims) -> int:
-    return max(0, min((room.of(row) // n for row, n in claims if n), default=0))
+    left = room.copy()
+    return sum(
+        left.take_times(claims)
+        for _, places in (hosts.all_places(queries) if queries else ())
+        for claims in places
+    )
 
 
 class _Program:
@@ -270,11 +288,9 @@ class _Program:
         room = plan.room.copy() if plan.room is not None else self._start
         targets, wanted = list[int](), self.problem.wanted
         for claims in self._targets:
-            times = _times(room, claims)
-            if wanted is not None:
-                times = min(times, wanted - sum(targets))
-            room.take(tuple((row, times * amount) for row, amount in claims))
-            targets.append(times)
+            targets.append(
+                room.take_times(claims, None if wanted is None else wanted - sum(targets))
+            )
         return Counts(leaving, [arriving.pop(a, 0) for a in self.problem.arrivals], targets)
 
     def bound(self, counts: Counts) -> int | None:

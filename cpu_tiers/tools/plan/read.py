@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import DISK_GB
 from cpu_tiers.model.providers import ProviderTrees
@@ -244,6 +245,16 @@ class _Reader:
             groups=(*query.groups, *(group for group in groups if group is not None)),
             group_policy=query.group_policy or "none",
         )
+
+
+def avoided_traits(extra_specs: Mapping[str, str]) -> frozenset[str]:
+    """Return the traits that a flavor avoids."""
+    return frozenset(name for name, weight in soft_traits(extra_specs).items() if weight < 0)
+
+
+def without_traits(traits: Iterable[str], query: CandidateQuery) -> CandidateQuery:
+    """Return a query that the root providers with some traits do not answer."""
+    return query._replace(root_forbidden=query.root_forbidden.union(traits))
 
 
 def hosts_named(snapshot: Snapshot, names: Iterable[str], where: str) -> frozenset[str]:

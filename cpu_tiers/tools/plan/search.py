@@ -20,6 +20,9 @@ Queries = Sequence[CandidateQuery]
 MOST_TOGETHER = 3
 """Up to so many servers of a host are tried in all combinations."""
 
+_NEW = ""
+"""The kind of the servers for which the search makes room."""
+
 _MOST_COMBINATIONS = 500
 _MOST_TRIES = 400
 
@@ -97,17 +100,25 @@ class MoveSearch:
                 self.commit(move)
         return rest
 
+    def take_room(self, queries: Queries, most: int | None) -> int:
+        """Claim room for as many servers as fit now, at most so many; return how many."""
+        count = 0
+        for _, claims in self.fitting(queries, _NEW):
+            count += self.room.take_times(claims, None if most is None else most - count)
+            if count == most:
+                break
+        if count:
+            self.fewest = 0
+        return count
+
     def make_room(self, queries: Queries, most: int | None = None) -> bool:
         """Make room for a server and claim it, with the fewest moves that the search finds.
 
         :param most: the largest number of moves.
         """
-        kind = "room"
-        if place := next(self.fitting(queries, kind), None):
-            self.room.take(place[1])
-            self.fewest = self.fewest or 0
+        if self.take_room(queries, 1):
             return True
-        places = self._by_place[kind]
+        places = self._by_place[_NEW]
         limit = len(self.hosts.servers) if most is None else most
         for size in range(1, MOST_TOGETHER + 1):
             tries = (

@@ -6,35 +6,42 @@ and CPUs of those with room: the weighers of RAM and CPUs with their default mul
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations, islice
 from typing import NamedTuple
 
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
+from cpu_tiers.tools.plan.order import Migration
+from cpu_tiers.tools.plan.planner import Plan, Question, migrations, realized
 from cpu_tiers.tools.plan.program import Claims
+from cpu_tiers.tools.plan.search import MoveSearch
 
 
 class Loss(NamedTuple):
     """A set of hosts that fail together.
 
+    :param servers: the number of the servers of the hosts.
     :param homeless: the servers that find no place.
+    :param room: the room when all others have a place.
     """
 
     hosts: tuple[str, ...]
     servers: int
     homeless: tuple[Server, ...]
+    room: Room
 
 
 class Survivors:
     """The hosts that take the servers of failed hosts.
 
-    :param room: the room before the failure, such as after a plan.
-    :param servers: the servers of each host before the failure.
+    :param hosts: the hosts before the failure, such as after a plan.
     """
 
-    def __init__(self, hosts: Hosts, room: Room, servers: dict[str, list[Server]]) -> None:
-        self._hosts, self._room, self._servers = hosts, room, servers
+    def __init__(self, hosts: Hosts) -> None:
+        self._hosts, self._room, self._servers = hosts, hosts.room(), hosts.by_host()
+        room = self._room
         self._rows: dict[str, list[tuple[tuple[str, str], str]]] = {
             root: [
                 (row, row[1]) for row in hosts.rows_of(root) if row[1] in (MEMORY_MB, VCPU, PCPU)
@@ -74,7 +81,7 @@ class Survivors:
             host, claims = place
             room.take((*claims, *server.memberships(host)))
             changed.add(host)
-        return Loss(tuple(failed), len(servers), tuple(homeless))
+        return Loss(tuple(failed), len(servers), tuple(homeless), room)
 
     def _place(
         self, server: Server, room: Room, failed: Sequence[str], changed: Iterable[str]
@@ -118,3 +125,125 @@ def _first(server: Server, root: str, places: Sequence[Claims], room: Room) -> I
     """Yield the first place with room."""
     if not server.apart or room.fits(server.memberships(root)):
         yield from islice((claims for claims in places if room.fits(claims)), 1)
+
+
+Sets = Sequence[Sequence[str]]
+"""Sets of hosts that fail together."""
+
+Moves = list[tuple[str, str, Claims]]
+"""The uuid of a server, its new host and its claims; of a server the last move counts."""
+
+_MOST_SETS = 2_000
+_MOST_ROUNDS = 100
+
+
+class Survival(NamedTuple):
+    """What happens if sets of hosts fail.
+
+    :param plan: a plan after which fewer failures leave servers without a place.
+    :param bad, left: the failures that leave servers without a place, before and after the plan.
+    """
+
+    plan: Plan
+    bad: list[Loss]
+    left: list[Loss]
+
+
+def fullest_sets(hosts: Hosts, number: int) -> tuple[Sets, bool]:
+    """Return the sets of so many hosts, those with the most servers first.
+
+    :returns: the sets that can be tried, and whether these are all sets.
+    """
+    servers = hosts.by_host()
+    roots = [root for root in hosts.names if root not in hosts.closed]
+    sets = combinations(sorted(roots, key=lambda root: -len(servers.get(root, ()))), number)
+    return list(islice(sets, _MOST_SETS)), next(sets, None) is None
+
+
+def losses(
+    hosts: Hosts, sets: Sets, tell: Callable[[int, int], None] = lambda _, __: None
+) -> list[Loss]:
+    """Return the failures that leave servers without a place."""
+    survivors, bad = Survivors(hosts), list[Loss]()
+    for number, failed in enumerate(sets):
+        tell(number, len(sets))
+        loss = survivors.lose(failed)
+        if loss.homeless:
+            bad.append(loss)
+    return bad
+
+
+def make_survive(
+    hosts: Hosts,
+    sets: Sets,
+    question: Question,
+    plan: Plan,
+    *,
+    seconds: float,
+    tell: Callable[[int, int], None] = lambda _, __: None,
+) -> Survival:
+    """Return a plan for a question after which fewer servers are homeless, whichever set fails.
+
+    Each round takes a failure, and moves a server of a host that fails to another host now, or
+    others so that they make room for a homeless server. A round counts if all failures together
+    leave fewer servers homeless.
+
+    :param plan: the plan for the question without failures.
+    :param seconds: the CPU time after which no further round begins.
+    """
+    end = time.process_time() + seconds
+    start = hosts.after(plan.moves())
+    bad = losses(start, sets, tell)
+    left, now, moves = bad, start, Moves(plan.moves())
+    for _ in range(_MOST_ROUNDS if bad else 0):
+        better = next(_better(now, sets, left, end), None)
+        if better is None:
+            break
+        more, now, left = better
+        moves += more
+        if not left:
+            break
+    if left is not bad:
+        found = realized(hosts, question, migrations(hosts, moves))
+        rest = losses(hosts.after(found.moves()), sets)
+        # In a ring without a place between, the plan falls short of the moves.
+        if _homeless(rest) < _homeless(bad) and len(found.undone) <= len(plan.undone):
+            return Survival(found, bad, rest)
+    return Survival(plan, bad, bad)
+
+
+def _homeless(bad: Iterable[Loss]) -> int:
+    return sum(len(loss.homeless) for loss in bad)
+
+
+def _better(
+    hosts: Hosts, sets: Sets, bad: Sequence[Loss], end: float
+) -> Iterator[tuple[Moves, Hosts, list[Loss]]]:
+    """Yield moves, the hosts after them, and the failures that then leave servers homeless."""
+    number = _homeless(bad)
+    for loss in sorted(bad, key=lambda loss: len(loss.homeless)):
+        for found in _remedies(hosts, loss):
+            if time.process_time() > end:
+                return
+            moves = [(move.server.uuid, move.host, move.claims) for move in found]
+            after = hosts.after(moves)
+            if len(Survivors(after).lose(loss.hosts).homeless) < len(loss.homeless):
+                rest = losses(after, sets)
+                if _homeless(rest) < number:
+                    yield moves, after, rest
+
+
+def _remedies(hosts: Hosts, loss: Loss) -> Iterator[Sequence[Migration]]:
+    """Yield moves that may give a homeless server of a failure a place."""
+    homeless = {server.kind: server for server in loss.homeless if server.queries}
+    left = [server for server in hosts.servers if server.host not in loss.hosts]
+    rest = hosts.elsewhere(left, loss.room, frozenset(loss.hosts))
+    for server in homeless.values():
+        search = MoveSearch(rest)
+        if search.make_room(server.queries) and search.moves:
+            yield search.moves
+    others = (server for server in hosts.servers if server.host in loss.hosts)
+    search = MoveSearch(hosts)
+    for server in (*homeless.values(), *others):
+        if not server.stays and server.queries and (move := search.move(server)):
+            yield [move]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,12 +39,13 @@ def cloud(*, state: str = "ACTIVE", hosts: int = 2) -> dict[str, object]:
 
 @pytest.fixture
 def plan(run: Run, save: Run) -> Run:
-    """Run a plan command on a snapshot, with the defaults of nova.conf."""
+    """Run a plan command on a snapshot, with lines of nova.conf after ``[filter_scheduler]``."""
 
-    def plan(document: object, *arguments: object, status: int = 0) -> Any:
-        conf, path = save("[DEFAULT]\n", "nova.conf"), save(document, "cloud.json")
+    def plan(document: object, *arguments: object, status: int = 0, conf: str = "") -> Any:
+        nova_conf = save(f"[filter_scheduler]\n{conf}", "nova.conf")
+        path = save(document, "cloud.json")
         return run(
-            "--config-file", conf, "plan", *arguments, "--snapshot", path, status=status
+            "--config-file", nova_conf, "plan", *arguments, "--snapshot", path, status=status
         ).stdout
 
     return plan
@@ -92,6 +94,63 @@ def test_survivors(plan: Run) -> None:
     )
 
 
+def test_moves_after_which_each_host_may_fail(plan: Run) -> None:
+    document: Any = cloud(hosts=3)
+    document["consumers"]["id-2"] = {"cn2": {"VCPU": 6, "MEMORY_MB": 16}}
+    document["servers"]["id-2"] = {"name": "web2", "flavor": 1, "state": "ACTIVE"}
+    document["server_flavors"].append(document["flavors"][1])
+    # If cn2 fails, its server of 6 finds 4 and 4; with web0 and web1 on one host, a host is empty.
+    words = " ".join(plan(document, "survive", status=3).split())
+    assert words.startswith(
+        "No: 1 of 3 hosts may not fail. The worst is cn2: 1 of its 1 server would find no place."
+        " After 1 migration, every server finds a place if any one host fails."
+    )
+    assert "Without a place: web2: finds no place if cn2 fails" in words
+    # So the servers of a further host that is emptied go where cn2 may still fail.
+    document["providers"].append({**document["providers"][1], "uuid": "cn3", "name": "cn3"})
+    document["consumers"]["id-3"] = {"cn3": {"VCPU": 4, "MEMORY_MB": 16}}
+    document["servers"]["id-3"] = {"name": "web3", "flavor": 0, "state": "ACTIVE"}
+    document["providers"].append({**document["providers"][1], "uuid": "cn4", "name": "cn4"})
+    answer = json.loads(plan(document, "drain", "cn3", "--keep", 1, "-f", "json"))
+    assert "Afterwards 1 further host may fail: every server finds a place." in answer["verdict"]
+
+
+def test_the_page(plan: Run, tmp_path: Path) -> None:
+    page = tmp_path / "plan.html"
+    plan(cloud(hosts=3), "drain", "cn0", "--html", page)
+    text = page.read_text()
+    assert "all can leave" in text
+    assert "83 MEMORY_MB, 4 VCPU" in text  # of cn0 before: 99 - 16, 8 - 4
+    assert "99 MEMORY_MB, 8 VCPU" in text  # and after
+
+
+def test_servers_that_an_audit_names_as_short(plan: Run, save: Run) -> None:
+    finding = {"kind": "short", "where": "guest web0", "uuid": "id-0", "found": "", "fixed": False}
+    audit = save([finding, {**finding, "kind": "untiered", "uuid": "id-1"}], "cn0.json")
+    text = plan(cloud(hosts=3), "relieve", "--audit", audit)
+    assert text.startswith("1 server short of the CPU time that is due to it. 1 migration mends")
+    assert "web0    cn0" in text
+    assert plan(cloud(hosts=3), "relieve", "cn1", "--audit", audit).startswith("Nothing to mend")
+
+
+def test_traits_that_a_flavor_avoids(plan: Run) -> None:
+    document: Any = cloud(hosts=3)
+    document["providers"][0]["traits"] = document["providers"][2]["traits"] = ["CUSTOM_LOUD"]
+    document["server_flavors"][0]["extra_specs"] = {"trait:CUSTOM_LOUD": "avoided"}
+    text = plan(document, "relieve")
+    assert text.startswith("1 server on a host that does not suit it. 1 migration mends all.")
+    assert "web0    cn0   cn1" in text  # cn2 is loud, too
+
+
+def test_traits_that_nova_conf_avoids(plan: Run) -> None:
+    document: Any = cloud()
+    document["providers"][0]["traits"] = ["CUSTOM_PRESSURE_CPU"]
+    conf = "resource_provider_avoided_traits = CUSTOM_PRESSURE_*\n"
+    words = " ".join(plan(document, "relieve", conf=conf, status=3).split())
+    assert words.startswith("cn0 has CUSTOM_PRESSURE_CPU, which nova.conf avoids: --audit says")
+    assert plan(document, "relieve", "cn1", conf=conf).startswith("Nothing to mend")
+
+
 def test_relief(plan: Run) -> None:
     assert plan(cloud(), "relieve").startswith("Nothing to mend")
     document: Any = cloud()
@@ -108,4 +167,6 @@ def test_hosts_and_flavors_that_there_are_not(run: Run, save: Run) -> None:
     assert "cn9: the cloud has no such host" in result.stderr
     result = run("plan", "room", "huge", "--snapshot", path, status=1)
     assert "not a flavor of the snapshot" in result.stderr
+    result = run("plan", "survive", "--zone", "az1", "--snapshot", path, status=1)
+    assert "a snapshot has no servers, images, ports and names of aggregates" in result.stderr
     run("plan", "room", "small", "--count", "0", "--snapshot", path, status=2)

@@ -7,6 +7,7 @@ from typing import Any
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.plan.hosts import Group, Hosts, Server, claims_of, kind_of
+from cpu_tiers.tools.plan.planner import Plan
 from cpu_tiers.tools.simulation import SimulatedCloud
 from tests.unit.simulation.clouds import group, provider, query
 
@@ -44,3 +45,20 @@ def hosts_of(
 def equal_hosts(number: int, **totals: int) -> list[Provider]:
     """Return equal hosts with the names h0, h1, …"""
     return [provider(f"h{n}", None, aggregate="", **totals) for n in range(number)]
+
+
+def assert_each_step_fits(hosts: Hosts, plan: Plan) -> None:
+    """Carry the steps out one by one, and in each order that ``after`` allows at the worst."""
+    room = hosts.room()
+    for step in plan.steps:
+        assert room.fits(step.move.entering())
+        room.take(step.move.entering())
+        room.take(step.leaving, -1)
+    # At the worst, all claims of earlier steps are there, and only the awaited releases.
+    for number, step in enumerate(plan.steps):
+        room = hosts.room()
+        for earlier in plan.steps[:number]:
+            room.take(earlier.move.entering())
+        for awaited in step.after:
+            room.take(plan.steps[awaited - 1].leaving, -1)
+        assert room.fits(step.move.entering())

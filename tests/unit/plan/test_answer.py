@@ -46,7 +46,7 @@ def test_a_tenant_writes_no_lines() -> None:
 
 def test_what_stays_is_shortened() -> None:
     rows = [{"name": f"s{n}", "why": "locked"} for n in range(3)]
-    assert stays_text(rows, 1).splitlines() == [
+    assert stays_text(rows, 1, "What stays:").splitlines() == [
         "What stays:",
         "  s0: locked",
         "  … and 2 more; --all shows all",

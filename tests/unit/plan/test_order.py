@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from cpu_tiers.tools.plan.hosts import Room, Server
 from cpu_tiers.tools.plan.order import Migration, ordered
 from tests.unit.plan.clouds import equal_hosts, hosts_of, server
+from tests.unit.simulation.clouds import provider
 
 
 def nowhere(_: Server, __: Room, ___: Sequence[str]) -> Migration | None:
@@ -50,3 +51,17 @@ def test_a_ring_without_a_place_between_has_no_order() -> None:
     room = hosts_of(equal_hosts(2, VCPU=4), [a, b]).room()
     steps, stuck = ordered([to(a, "h1"), to(b, "h0")], room, nowhere)
     assert (steps, [move.server.uuid for move in stuck]) == ((), ["a", "b"])
+
+
+def test_a_move_that_a_ring_does_not_need_waits() -> None:
+    # h2 has room for one server now. If m goes first, k and q wait for each other for ever.
+    m, k, q = server("m", "h0", VCPU=4), server("k", "h1", VCPU=4), server("q", "h2", VCPU=4)
+    providers = [*equal_hosts(2, VCPU=4), provider("h2", None, VCPU=8)]
+    room = hosts_of(providers, [m, k, q]).room()
+    steps, stuck = ordered([to(m, "h2"), to(k, "h2"), to(q, "h1")], room, nowhere)
+    assert [(step.move.server.uuid, step.after) for step in steps] == [
+        ("k", ()),
+        ("q", (1,)),
+        ("m", (2,)),
+    ]
+    assert stuck == ()

@@ -1,15 +1,12 @@
-"""Plans: the fewest moves, against all plans of small clouds; room, groups and what stays."""
+"""Plans: room, groups and what stays."""
 
-import itertools
-import random
 from dataclasses import replace
 
 import pytest
 
-from cpu_tiers.tools.plan.hosts import Group, Hosts, Room, Server
+from cpu_tiers.tools.plan.hosts import Group, Room
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
-from tests.draws import SEED, part
-from tests.unit.plan.clouds import equal_hosts, hosts_of, server
+from tests.unit.plan.clouds import assert_each_step_fits, equal_hosts, hosts_of, server
 from tests.unit.simulation.clouds import group, provider, query
 
 SOLVERS = [pytest.param(20, id="with the solver"), pytest.param(0, id="with the search")]
@@ -18,23 +15,6 @@ SOLVERS = [pytest.param(20, id="with the solver"), pytest.param(0, id="with the 
 def ways(plan: Plan) -> list[tuple[str, str, str]]:
     """Return the server, the source and the target of each step."""
     return [(step.move.server.uuid, step.source, step.move.host) for step in plan.steps]
-
-
-def assert_each_step_fits(hosts: Hosts, plan: Plan) -> None:
-    """Carry the steps out one by one, and in each order that ``after`` allows at the worst."""
-    room = hosts.room()
-    for step in plan.steps:
-        assert room.fits(step.move.entering())
-        room.take(step.move.entering())
-        room.take(step.leaving, -1)
-    # At the worst, all claims of earlier steps are there, and only the awaited releases.
-    for number, step in enumerate(plan.steps):
-        room = hosts.room()
-        for earlier in plan.steps[:number]:
-            room.take(earlier.move.entering())
-        for awaited in step.after:
-            room.take(plan.steps[awaited - 1].leaving, -1)
-        assert room.fits(step.move.entering())
 
 
 @pytest.mark.parametrize("seconds", SOLVERS)
@@ -137,56 +117,6 @@ def test_nothing_enters_a_host_that_stays_over_its_capacity() -> None:
         closed=frozenset({"h1"}),
     )
     assert make_plan(hosts, Question(leaving=frozenset({"b"})), seconds=20).steps == ()
-
-
-def fewest(hosts: Hosts, target: int, most: int) -> int | None:
-    """Return the fewest moves after which a server of ``target`` CPUs fits: tries all plans."""
-    totals = {root: hosts.room().of((root, "VCPU")) for root in hosts.names}
-    sizes = {each.uuid: each.claims[0][1] for each in hosts.servers}
-    start = {each.uuid: each.host for each in hosts.servers}
-    states = {tuple(sorted(start.items()))}
-    for number in range(most + 1):
-        following = set()
-        for state in states:
-            free = dict(totals)
-            for uuid, host in state:
-                free[host] -= sizes[uuid]
-                free[start[uuid]] += sizes[uuid]
-            if max(free.values()) >= target:
-                return number
-            for (uuid, host), goal in itertools.product(state, free):
-                if goal != host and free[goal] >= sizes[uuid]:
-                    following.add(tuple(sorted({**dict(state), uuid: goal}.items())))
-        states = following
-    return None
-
-
-@pytest.mark.parametrize("number", range(part(150)))
-def test_no_plan_has_fewer_moves(number: int) -> None:
-    rng = random.Random(f"{SEED} {number}")
-    count = rng.choice([2, 3])
-    providers = [provider(f"h{n}", None, VCPU=rng.randint(4, 9)) for n in range(count)]
-    free = {each.uuid: each.inventories["VCPU"].capacity for each in providers}
-    servers: list[Server] = []
-    for _ in range(rng.randint(2, 6)):
-        host, size = rng.choice(list(free)), rng.randint(1, 4)
-        if free[host] >= size:
-            free[host] -= size
-            servers.append(server(f"s{len(servers)}", host, VCPU=size))
-    target = rng.randint(2, 8)
-    hosts = hosts_of(providers, servers)
-    question = Question(room=(query(group(VCPU=target)),), wanted=1)
-    plan, least = make_plan(hosts, question, seconds=20), fewest(hosts, target, most=4)
-    assert_each_step_fits(hosts, plan)
-    if least is not None and plan.after:
-        assert least <= len(plan.steps)
-        assert not plan.is_proven or len(plan.steps) == least
-        assert plan.bound is None or plan.bound <= least
-    if not plan.after:  # the program has no answer, or the steps find no order in one hop
-        assert least is None or (plan.bound is not None and not plan.is_proven)
-    searched = make_plan(hosts, question, seconds=0)
-    assert_each_step_fits(hosts, searched)
-    assert not searched.is_proven or len(searched.steps) == least
 
 
 def test_a_room_of_a_group() -> None:

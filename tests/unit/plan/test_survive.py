@@ -1,14 +1,20 @@
 """Which servers find no place if a host fails, in the order in which Nova takes hosts."""
 
+import random
 from dataclasses import replace
 
-from cpu_tiers.tools.plan.hosts import Group, Hosts
-from cpu_tiers.tools.plan.survive import Survivors
+import pytest
+
+from cpu_tiers.tools.plan.hosts import Group, Hosts, Server
+from cpu_tiers.tools.plan.planner import Plan, Question
+from cpu_tiers.tools.plan.survive import Sets, Survival, Survivors, fullest_sets, make_survive
+from tests.draws import SEED, part
 from tests.unit.plan.clouds import equal_hosts, hosts_of, server
+from tests.unit.simulation.clouds import provider
 
 
 def homeless(hosts: Hosts, *failed: str) -> list[str]:
-    survivors = Survivors(hosts, hosts.room(), hosts.by_host())
+    survivors = Survivors(hosts)
     return [each.uuid for each in survivors.lose(failed).homeless]
 
 
@@ -42,3 +48,72 @@ def test_a_group_that_must_be_apart() -> None:
 def test_a_server_that_cannot_be_migrated_is_evacuated_all_the_same() -> None:
     locked = replace(server("a", "h0", VCPU=1), stays="it is locked")
     assert homeless(hosts_of(equal_hosts(2, VCPU=8), [locked]), "h0") == []
+
+
+def survival(hosts: Hosts, sets: Sets | None = None) -> Survival:
+    sets = [(name,) for name in hosts.names] if sets is None else sets
+    none = Plan(steps=(), room=hosts.room())
+    return make_survive(hosts, sets, Question(), none, seconds=60)
+
+
+def test_no_moves_where_every_host_may_fail() -> None:
+    hosts = hosts_of(equal_hosts(2, VCPU=8), [server("a", "h0", VCPU=4)])
+    assert (survival(hosts).bad, survival(hosts).plan.steps) == ([], ())
+
+
+def test_a_move_makes_room_for_the_servers_of_a_failed_host() -> None:
+    # If h0 fails, a (6) finds 4 and 4. With b on h2, h1 is empty; if h2 fails, h1 takes 4 + 4.
+    servers = [server("a", "h0", VCPU=6), server("b", "h1", VCPU=4), server("c", "h2", VCPU=4)]
+    hosts = hosts_of(equal_hosts(3, VCPU=8), servers)
+    found = survival(hosts)
+    assert [loss.hosts for loss in found.bad] == [("h0",)]
+    assert (len(found.plan.steps), found.left) == (1, [])
+    assert found.plan.steps[0].move.server.uuid in {"b", "c"}
+
+
+def test_a_server_goes_before_its_host_fails() -> None:
+    # Nova spreads a and b, and c finds no place: after one move each host may fail.
+    servers = [server("a", "h0", VCPU=2), server("b", "h0", VCPU=2), server("c", "h0", VCPU=6)]
+    hosts = hosts_of([provider("h0", None, VCPU=11), *equal_hosts(3, VCPU=7)[1:]], servers)
+    found = survival(hosts)
+    assert [loss.hosts for loss in found.bad] == [("h0",)]
+    assert (len(found.plan.steps), found.left) == (1, [])
+
+
+def test_no_moves_help_where_the_room_is_too_small() -> None:
+    servers = [server("a", "h0", VCPU=8), server("b", "h1", VCPU=1)]
+    found = survival(hosts_of(equal_hosts(2, VCPU=8), servers))
+    assert (found.plan.steps, len(found.bad), found.left) == ((), 2, found.bad)
+
+
+def test_the_sets_with_the_most_servers_come_first() -> None:
+    servers = [server("a", "h1", VCPU=1), server("b", "h2", VCPU=1), server("c", "h2", VCPU=1)]
+    sets, is_complete = fullest_sets(hosts_of(equal_hosts(3, VCPU=8), servers), 2)
+    assert (list(sets), is_complete) == ([("h2", "h1"), ("h2", "h0"), ("h1", "h0")], True)
+
+
+@pytest.mark.parametrize("number", range(part(60)))
+def test_each_host_may_fail_after_the_plan(number: int) -> None:
+    rng = random.Random(f"{SEED} survive {number}")
+    providers = equal_hosts(3, VCPU=8)
+    free = dict.fromkeys(["h0", "h1", "h2"], 8)
+    servers: list[Server] = []
+    for _ in range(rng.randint(3, 6)):
+        host, size = rng.choice(list(free)), rng.randint(1, 5)
+        if free[host] >= size:
+            free[host] -= size
+            apart = ("g",) if rng.random() < 0.2 else ()
+            servers.append(replace(server(f"s{len(servers)}", host, VCPU=size), apart=apart))
+    hosts = hosts_of(providers, servers, {"g": Group(most=2)})
+    found = survival(hosts)
+    room = hosts.room()
+    for step in found.plan.steps:
+        assert room.fits(step.move.entering())
+        room.take(step.move.entering())
+        room.take(step.leaving, -1)
+    after = hosts.after(found.plan.moves())
+    assert [loss.hosts for loss in found.left] == [
+        (name,) for name in hosts.names if homeless(after, name)
+    ]
+    assert len(found.left) <= len(found.bad)
+    assert bool(found.plan.steps) == (found.left != found.bad)

@@ -1,0 +1,86 @@
+"""What is to be mended of hosts: what is over capacity, unsuited, avoided or short. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
+from cpu_tiers.tools.plan.planner import Question
+from cpu_tiers.tools.plan.program import Row
+
+
+class Relief(NamedTuple):
+    """What is to be mended.
+
+    :param over: what is over its capacity, in words.
+    :param unsuited: the servers that their host does not suit any more.
+    :param short: the servers that get less CPU time than is due to them.
+    :param marked: hosts with a trait that nova.conf avoids and from which no server is to leave,
+        with the trait.
+    """
+
+    question: Question
+    over: tuple[str, ...]
+    unsuited: tuple[Server, ...]
+    short: tuple[Server, ...]
+    marked: tuple[tuple[str, str], ...]
+
+
+def relief_of(
+    hosts: Hosts, chosen: frozenset[str], short: frozenset[str], marked: Mapping[str, str]
+) -> Relief:
+    """Return what is to be mended of hosts.
+
+    :param chosen: the root providers of the hosts.
+    :param short: the uuids of servers that are short, by audits.
+    :param marked: a trait that nova.conf avoids, by the root provider of its host.
+    """
+    servers = [server for server in hosts.servers if server.host in chosen]
+    hurt = tuple(server for server in servers if server.uuid in short)
+    unsuited = tuple(
+        server
+        for server in servers
+        if server.queries and not hosts.suits(server.queries, server.host)
+    )
+    leaving = frozenset(server.uuid for server in (*hurt, *unsuited))
+    mends = frozenset(row for root in chosen for row in hosts.rows_of(root))
+    helped = {server.host for server in (*hurt, *unsuited)}
+    return Relief(
+        Question(leaving=leaving, mends=mends),
+        tuple(over_capacity(hosts, hosts.room(), mends)),
+        unsuited,
+        hurt,
+        tuple(
+            (hosts.names[root], trait)
+            for root, trait in marked.items()
+            if root in chosen and root not in helped
+        ),
+    )
+
+
+def over_capacity(hosts: Hosts, room: Room | None, rows: Iterable[Row]) -> list[str]:
+    """Return the rows over their capacity in a room, such as ``3 VCPU of compute1``."""
+    names = {row: name for root, name in hosts.names.items() for row in hosts.rows_of(root)}
+    return [
+        f"{-room.of(row)} {row[1]} of {names[row]}"
+        for row in sorted(rows)
+        if room is not None and room.of(row) < 0
+    ]
+
+
+def short_servers(document: Any, where: str) -> frozenset[str]:
+    """Return the uuids of the servers that an audit of a host names as short.
+
+    :param document: the output of ``cpu-tiers host audit -f json``.
+    :raises InvalidInput: the document has another form.
+    """
+    if not isinstance(document, list) or not all(
+        isinstance(row, dict) and "kind" in row for row in document
+    ):
+        allowed = "give the output of cpu-tiers host audit -f json"
+        raise InvalidInput.of(where, "no list of findings", allowed)
+    return frozenset(
+        str(row["uuid"]) for row in document if row["kind"] == "short" and row.get("uuid")
+    )

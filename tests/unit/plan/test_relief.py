@@ -1,0 +1,31 @@
+"""What is to be mended of hosts."""
+
+import pytest
+
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.tools.plan.relief import over_capacity, relief_of, short_servers
+from tests.unit.plan.clouds import equal_hosts, hosts_of, server
+
+
+def test_what_is_over_its_capacity() -> None:
+    hosts = hosts_of(
+        equal_hosts(2, VCPU=8),
+        [server("a", "h0", VCPU=8), server("b", "h1", VCPU=1), server("c", "h0", VCPU=1)],
+    )
+    relief = relief_of(hosts, frozenset({"h0", "h1"}), frozenset({"b"}), {"h0": "T", "h1": "T"})
+    assert relief.over == ("1 VCPU of h0",)
+    assert [each.uuid for each in relief.short] == ["b"]
+    assert relief.question.leaving == {"b"}
+    assert relief.marked == (("h0", "T"),)  # of h1, a server leaves
+    assert over_capacity(hosts, None, relief.question.mends) == []
+    of_h1 = relief_of(hosts, frozenset({"h1"}), frozenset(), {})
+    assert (of_h1.over, of_h1.short, of_h1.question.leaving) == ((), (), frozenset())
+
+
+def test_the_servers_of_an_audit() -> None:
+    rows = [{"kind": "short", "uuid": "a"}, {"kind": "busy", "uuid": "b"}, {"kind": "short"}]
+    assert short_servers(rows, "cn0.json") == {"a"}
+    documents: list[object] = [{}, [1], [{"uuid": "a"}]]
+    for document in documents:
+        with pytest.raises(InvalidInput, match=r"cn0\.json: .*host audit -f json"):
+            short_servers(document, "cn0.json")
