@@ -82,7 +82,7 @@ def oversold_hosts(cloud: SoldCloud) -> list[OversoldHost]:
         elif part.resource_class == VCPU and part.amount:
             vcpus.setdefault(part.host, set()).add(part.consumer)
     hosts = [
-        OversoldHost(host, sale.shares, sold[host], len(vcpus.get(host, set()) - tiered))
+        OversoldHost(host, sale.for_sale, sold[host], len(vcpus.get(host, set()) - tiered))
         for host, sale in cloud.sales.items()
         if (tiered := with_shares.get(host, set()))
     ]

@@ -23,12 +23,14 @@ class Sale:
     """What a host sells its shared CPUs for.
 
     :param cpus: the number of shared host CPUs.
-    :param shares: the VCPU_SHARES of these CPUs: the capacity, and the capacity that the reserved
-        shares would have. So a reserved share is kept free, and makes no other share larger.
+    :param shares: the VCPU_SHARES of these CPUs, with the reserved shares.
+    :param reserved: the shares of these that nobody buys: the part of the CPUs for processes of
+        the host, or for QEMU. So a reserved share makes no other share larger.
     """
 
     cpus: int
     shares: Fraction
+    reserved: Fraction = Fraction(0)
 
     @classmethod
     def of(cls, inventories: Mapping[str, Inventory]) -> "Sale | None":
@@ -40,8 +42,17 @@ class Sale:
         """Return the sale of a host, from the inventories of its providers, such as NUMA nodes."""
         listed = tuple(providers)
         cpus = sum(of[VCPU].total for of in listed if VCPU in of)
-        shares = sum((_whole(of[VCPU_SHARES]) for of in listed if VCPU_SHARES in of), Fraction(0))
-        return cls(cpus=cpus, shares=shares) if cpus and shares else None
+        inventories = [of[VCPU_SHARES] for of in listed if VCPU_SHARES in of]
+        shares = sum(map(_whole, inventories), Fraction(0))
+        capacity = sum(of.capacity for of in inventories)
+        if not cpus or not shares:
+            return None
+        return cls(cpus=cpus, shares=shares, reserved=shares - capacity)
+
+    @property
+    def for_sale(self) -> Fraction:
+        """Return the shares that servers can buy: the capacity in Placement."""
+        return self.shares - self.reserved
 
     @property
     def cpus_per_share(self) -> Fraction:

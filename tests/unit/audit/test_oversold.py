@@ -52,6 +52,17 @@ def test_an_oversold_host(found: HostCgroups, shares: int, text: str) -> None:
     assert texts == ([text] if text else [])
 
 
+def test_reserved_shares_are_not_for_sale() -> None:
+    vcpu = Inventory(total=2, max_unit=2)
+    # 250 of 400 are for sale, and the guests weigh 300.
+    shares = Inventory(total=400, max_unit=400, reserved=150)
+    host = evidence(guest("gold", 300), found=cgroups(gold=300))
+    inventories = {"VCPU": vcpu, "CUSTOM_VCPU_SHARES": shares}
+    (finding,) = check_oversold(replace(host, host=replace(host.host, inventories=inventories)))
+    assert "300 shares compete" in finding.found
+    assert "the host sells 250: on a busy host a share keeps 83.3%" in finding.found
+
+
 def test_servers_that_are_shut_off_have_sold_shares() -> None:
     allocated = HostShares(capacity=200, held={"gold-uuid": 100, "off": 100})
     host = evidence(GOLD, PLAIN, allocated=allocated, shares=200, found=cgroups(gold=100))

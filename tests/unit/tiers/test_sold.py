@@ -41,6 +41,28 @@ def test_the_inventory_says_what_a_share_is_sold_as(
     assert sold.cpus_per_share == per_share
 
 
+@pytest.mark.parametrize(
+    ("cpus", "total", "reserved", "for_guests", "overhead"),
+    [
+        # Four CPUs: processes of the host use one of them, 100 of 400 shares.
+        pytest.param(4, 400, 100, Fraction(3), Fraction(0), id="processes of the host"),
+        # One CPU: QEMU uses 20 % of the time of the vCPUs, 100 of 600 shares.
+        pytest.param(1, 600, 100, Fraction(1), Fraction(1, 5), id="QEMU"),
+    ],
+)
+def test_the_kernel_keeps_what_is_sold_with_reserved_shares(
+    cpus: int, total: int, reserved: int, for_guests: Fraction, overhead: Fraction
+) -> None:
+    shares = Inventory(total=total, max_unit=total, reserved=reserved)
+    sold = Sale.of({VCPU: Inventory(total=cpus, max_unit=cpus), VCPU_SHARES: shares})
+    assert sold is not None
+    assert sold.for_sale == total - reserved
+    # Sold full, the kernel divides the CPUs of the guests by the weights of the guests, and QEMU
+    # takes its part of what a guest gets.
+    kernel = Fraction(100, total - reserved) * for_guests / (1 + overhead)
+    assert kernel == sold.sold(100, vcpus=1)
+
+
 def test_nothing_is_sold_without_shares_or_with_all_shares_reserved() -> None:
     vcpu, reserved = Inventory(total=1, max_unit=1), Inventory(total=9, max_unit=1, reserved=9)
     assert Sale.of({VCPU: vcpu}) is None

@@ -58,12 +58,12 @@ def _shared_weight(evidence: Evidence, domain: Domain) -> Fraction:
 def check_oversold(evidence: Evidence) -> Iterator[Finding]:
     """Yield a host with tiers whose guests weigh more than the shares that the host sells."""
     sale, weights = evidence.sale, shared_weights(evidence)
-    if sale is None or not weights.tiers or weights.total <= sale.shares:
+    if sale is None or not weights.tiers or weights.total <= sale.for_sale:
         return
     text = (
         f"{float(weights.total):.6g} shares compete for CPU time, and the host sells"
-        f" {float(sale.shares):.6g}: on a busy host a share keeps"
-        f" {float(sale.shares / weights.total):.1%} of what it is sold as"
+        f" {float(sale.for_sale):.6g}: on a busy host a share keeps"
+        f" {float(sale.for_sale / weights.total):.1%} of what it is sold as"
     )
     yield Finding(kind=Kind.OVERSOLD, where="host", found=", ".join([text, *_parts(weights)]))
 
