@@ -1,7 +1,7 @@
-"""Compare the CPU time of guests that compete with their floors and fair shares.
+"""Compare the CPU time of guests that compete with their floors and entitlements.
 
 Each contest of tests/libvirt/cases.py runs with real guests on this host, and on cgroup v2 inside
-a guest. The table has the floor and the fair share of each kind of guest, and the received CPUs:
+a guest. The table has the floor and the entitlement of each kind of guest, and the received CPUs:
 the least and the most of all windows and of all equal guests. The benchmark needs two CPUs and
 Debian packages (``bindep.txt``, profile libvirt); ``tox -e contention`` runs it.
 """
@@ -25,13 +25,13 @@ Windows = Sequence[Mapping[str, float]]
 
 
 def rows(contest: Contest, default: int, windows: Windows) -> dict[str, tuple[str, ...]]:
-    """Return the floor, the fair share and the received CPUs for each kind of guest."""
-    floors, fair = contest.floors(default), contest.fair(default)
+    """Return the floor, the entitlement and the received CPUs for each kind of guest."""
+    floors, entitlements = contest.floors(default), contest.entitlements(default)
     figures: dict[str, tuple[str, ...]] = {}
-    for kind, alike in _kinds(fair).items():
+    for kind, alike in _kinds(entitlements).items():
         had = [window[name] for window in windows for name in alike]
         who = f"{len(alike)} {kind}" if len(alike) > 1 else kind
-        entitled = (f"{figure[alike[0]]:.3f}" for figure in (floors, fair))
+        entitled = (f"{figure[alike[0]]:.3f}" for figure in (floors, entitlements))
         figures[who] = (*entitled, f"{min(had):.3f} to {max(had):.3f}")
     return figures
 
@@ -51,7 +51,12 @@ def main() -> None:
     options = parser.parse_args()
     table = csv.writer(sys.stdout, lineterminator="\n", quoting=csv.QUOTE_ALL)
     table.writerow(
-        ["Contest", "Guest", *("Floor", "Fair", "Host"), *("Floor", "Fair", "cgroup v2")]
+        [
+            "Contest",
+            "Guest",
+            *("Floor", "Entitlement", "Host"),
+            *("Floor", "Entitlement", "cgroup v2"),
+        ]
     )
     times = {"seconds": options.seconds, "count": options.windows}
     with tempfile.TemporaryDirectory() as name, embedded(Path(name)) as connection:

@@ -19,7 +19,7 @@ from scipy.optimize import OptimizeResult, linprog
 from scipy.sparse import coo_array
 
 from cpu_tiers.tools.tiers.contenders import Contender, Slice
-from cpu_tiers.tools.tiers.fair_share import fair_cpus
+from cpu_tiers.tools.tiers.entitlement import entitlement_cpus
 
 GUESTS, VCPUS, GROWTH = 500, 4_000, 10
 CELLS = [range(first, first + 64) for first in range(0, 512, 64)]
@@ -101,7 +101,7 @@ def ratios() -> Iterator[Ratio]:
     few, many = host(GUESTS), host(GUESTS * GROWTH)
     assert sum(sum(guest.threads.values()) for guest in few.values()) == VCPUS
     solve = linear_program(few)
-    lowest = min(float(got) / few[name].weight for name, got in fair_cpus(few).items())
+    lowest = min(float(got) / few[name].weight for name, got in entitlement_cpus(few).items())
     assert abs(solve().x[0] - lowest) < 1e-6 * lowest
     program = min(seconds(solve) for _ in range(LP_ROUNDS))
     hosts: dict[str, tuple[Host, Host]] = {
@@ -109,7 +109,7 @@ def ratios() -> Iterator[Ratio]:
         "beside services": (beside_services(few), beside_services(many)),
     }
     for what, pair in hosts.items():
-        rounds = [[seconds(partial(fair_cpus, h)) for h in pair] for _ in range(ROUNDS)]
+        rounds = [[seconds(partial(entitlement_cpus, h)) for h in pair] for _ in range(ROUNDS)]
         small, large = (min(column) for column in zip(*rounds, strict=True))
         detail = f"{small * 1e3:.1f} ms of {program * 1e3:.0f} ms"
         yield Ratio(what=f"{what} / HiGHS", ratio=small / program, goal=LP_GOAL, detail=detail)

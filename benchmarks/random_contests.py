@@ -1,4 +1,4 @@
-"""Let drawn guests compete, and compare what they receive with their floors and fair shares.
+"""Let drawn guests compete, and compare what they receive with their floors and entitlements.
 
 The contests alternate between real guests on this host and a guest with cgroup v2 and Debian's
 kernel, in which threads in cgroups take the place of guests (``--on`` names one of the two). Each
@@ -145,13 +145,13 @@ def _version(line: Mapping[str, Any]) -> str:
 
 
 def _distribution(where: str, guests: Sequence[Outcome]) -> Iterator[list[object]]:
-    """Yield the quantiles of what guests received beyond their fair shares."""
+    """Yield the quantiles of what guests received beyond their entitlements."""
     kinds = {"all": guests} | {
         kind: [guest for guest in guests if guest.kind == kind]
         for kind in sorted({guest.kind for guest in guests})
     }
     for kind, alike in kinds.items():
-        beyond = sorted(guest.measured - guest.fair for guest in alike)
+        beyond = sorted(guest.measured - guest.entitlement for guest in alike)
         if len(beyond) > 1:
             cuts = quantiles(beyond, n=100, method="inclusive")
             figures = [beyond[0], *(cuts[index] for index in _QUANTILES.values()), beyond[-1]]

@@ -189,11 +189,11 @@ def describe(runs: Sequence[tuple[Outcome, int | None]]) -> str:
     }
     texts = ", ".join(f"{kind or 'all'} {text}" for kind, text in kinds.items())
     gold = [outcome.floors["100"] for outcome, _ in runs]
-    kept, servers = sum(of.fair_kept for of in gold), sum(of.servers for of in gold)
+    kept, servers = sum(of.entitlement_kept for of in gold), sum(of.servers for of in gold)
     return (
         f"first Gold refused {spread(first) if first else 'never'}; refused in %: {texts};"
         f" least floor of Gold {min(of.least_floor for of in gold):.2f},"
-        f" fair share kept {kept}/{servers}"
+        f" entitlement kept {kept}/{servers}"
     )
 
 

@@ -58,7 +58,7 @@ The kernel takes this time from the CPU time of the guest. With 12:
   ``reserved`` of the inventory. Placement then grants fewer claims of
   VCPU_SHARES. Claims of existing servers stay as they are, also if they
   exceed the capacity now.
-* The floors and the fair shares of ``cpu-tiers host show``, ``host audit`` and
+* The floors and the entitlements of ``cpu-tiers host show``, ``host audit`` and
   ``host watch`` are those of the vCPUs without the own threads of QEMU.
 
 Set the same number on every host. docs/contributor/measured.rst has measured figures.

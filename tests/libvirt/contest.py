@@ -46,7 +46,7 @@ class ContestWindow:
     :param cpus: what each guest received, by the name of the guest.
     :param foreign: what others took of the CPU time that the guests wanted: the other processes of
         the machine, interrupts, and the hypervisor if the machine is virtual. It is at most what
-        the others ran, and at most what all guests together lack of their fair shares.
+        the others ran, and at most what all guests together lack of their entitlements.
     :param reading: for how many seconds the clocks were read.
     """
 
@@ -111,7 +111,7 @@ def contest_windows(
                 stack.enter_context(busy_service(machines, contest.service))
             )
         time.sleep(_SECONDS_TO_SETTLE)
-        wanted = sum(contest.fair(default_weight()).values())
+        wanted = sum(contest.entitlements(default_weight()).values())
         return [_window(clocks, contest.cpus, wanted, seconds) for _ in range(count)]
 
 

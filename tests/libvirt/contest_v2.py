@@ -105,7 +105,7 @@ def _windows(text: str, contest: Contest) -> Iterator[dict[str, float]]:
 
 
 def _window(received: Mapping[str, float], contest: Contest) -> ContestWindow:
-    wanted = sum(contest.fair(DEFAULT_WEIGHT).values())
+    wanted = sum(contest.entitlements(DEFAULT_WEIGHT).values())
     return ContestWindow(cpus=received, foreign=max(0.0, wanted - sum(received.values())))
 
 

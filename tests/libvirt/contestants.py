@@ -1,4 +1,4 @@
-"""Guests that compete for CPUs, and the floor and the fair share of each guest."""
+"""Guests that compete for CPUs, and the floor and the entitlement of each guest."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from math import inf
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.tools.libvirt.domain import parse_domain, write_domain
 from cpu_tiers.tools.tiers.contenders import Contender, Slice
-from cpu_tiers.tools.tiers.fair_share import fair_cpus
+from cpu_tiers.tools.tiers.entitlement import entitlement_cpus
 from cpu_tiers.tools.tiers.floor import floor_cpus
 
 SERVICE = "service"
@@ -77,12 +77,12 @@ class Contest:
         }
         return {name: contender for name, contender in contenders.items() if contender.threads}
 
-    def fair(self, default_weight: int) -> dict[str, float]:
-        """Return the fair share of each, in CPUs.
+    def entitlements(self, default_weight: int) -> dict[str, float]:
+        """Return the entitlement of each, in CPUs.
 
         :param default_weight: of a guest without a tier: 1024 in cgroup v1, 100 in v2.
         """
-        return self._by_name(fair_cpus(self._host(default_weight)))
+        return self._by_name(entitlement_cpus(self._host(default_weight)))
 
     def floors(self, default_weight: int) -> dict[str, float]:
         """Return the floor of each, in CPUs."""

@@ -46,7 +46,7 @@ class Outcome:
     vcpus: int
     busy_emulator: bool
     floor: float
-    fair: float
+    entitlement: float
     noise: float
     measured: float
 
@@ -121,7 +121,7 @@ def outcomes(
     :param release: of the kernel, such as ``6.1.0-18-cloud-amd64``.
     :param emulated: whether every QEMU emulates its guest.
     """
-    fair = contest.fair(default_weight)
+    entitlements = contest.entitlements(default_weight)
     floors = (contest.emulated_floors if emulated else contest.floors)(default_weight)
     contenders = contest.contenders(default_weight)
     return [
@@ -132,7 +132,7 @@ def outcomes(
             vcpus=contestant.guest.flavor.vcpus,
             busy_emulator=contestant.busy_emulator,
             floor=floors[contestant.name],
-            fair=fair[contestant.name],
+            entitlement=entitlements[contestant.name],
             noise=noise(
                 len(_union(contenders[contestant.name].threads)),
                 seconds,

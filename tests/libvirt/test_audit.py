@@ -177,7 +177,7 @@ def test_delivered_against_the_floor(start: Start, audit: Audit, tmp_path: Path)
     assert audit(*options, "--svg", str(picture), status=0) == {}
     values = read_metrics(metrics, names)
     # 400 and 100 of 500 of one CPU; what else runs on the machine takes from both alike
-    assert values["floor_cpus"] == values["fair_cpus"] == {"gold": 0.8, "bronze": 0.2}
+    assert values["floor_cpus"] == values["entitlement_cpus"] == {"gold": 0.8, "bronze": 0.2}
     # all the time; the kernel counts a wait when it is over
     assert all(0.6 < wanted <= 1.0 for wanted in values["wanted_cpus"].values())
     delivered = values["delivered_cpus"]

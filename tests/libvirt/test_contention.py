@@ -46,10 +46,10 @@ def test_the_model_predicts_the_kernel(
     if contest in (WHOLE_CPU, PINNED) and not os.sched_getaffinity(0) >= {0, 1}:
         pytest.skip("it takes two CPUs")
     (had,) = delivered(hypervisor, tmp_path, contest, seconds=10)
-    fair, floors = contest.fair(default_weight()), contest.floors(default_weight())
-    assert percent(had) == pytest.approx(percent(fair), abs=points)
+    entitlements, floors = contest.entitlements(default_weight()), contest.floors(default_weight())
+    assert percent(had) == pytest.approx(percent(entitlements), abs=points)
     # Other programs of the machine take a part of both CPUs.
-    of_what_they_had = sum(had.values()) / sum(fair.values())
+    of_what_they_had = sum(had.values()) / sum(entitlements.values())
     assert all(had[name] >= 0.95 * floors[name] * of_what_they_had for name in had)
 
 

@@ -54,7 +54,7 @@ def test_guests_of_a_running_libvirt(
     assert [row["tier"] for row in shown.values()] == ["gold", "bronze", None]
     assert {row["uuid"] for row in shown.values()} == {d.UUIDString() for d in guests.values()}
     total = 100 + 25 + default  # of one CPU
-    for figure in ("floor_cpus", "fair_cpus"):
+    for figure in ("floor_cpus", "entitlement_cpus"):
         assert {name: row[figure] for name, row in shown.items()} == pytest.approx(
             {"show-gold": 100 / total, "show-bronze": 25 / total, "show-untiered": default / total}
         )

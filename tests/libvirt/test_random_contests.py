@@ -143,7 +143,7 @@ def test_below_the_floor(measured: float, foreign: float, below: bool) -> None:
         vcpus=1,
         busy_emulator=False,
         floor=0.30,
-        fair=0.50,
+        entitlement=0.50,
         noise=0.02,
         measured=measured,
     )

@@ -200,7 +200,10 @@ def _floors(outcomes: Sequence[Outcome]) -> Mapping[str, Mapping[str, float]]:
     value = {}
     for tier in sorted({tier for outcome in outcomes for tier in outcome.floors}):
         of_tier = [outcome.floors[tier] for outcome in outcomes if tier in outcome.floors]
-        means, least = ("servers", "floor_kept", "fair_kept"), ("least_floor", "least_fair")
+        means, least = (
+            ("servers", "floor_kept", "entitlement_kept"),
+            ("least_floor", "least_entitlement"),
+        )
         value[tier] = {
             **{k: sum(getattr(f, k) for f in of_tier) / len(outcomes) for k in means},
             **{k: min(getattr(f, k) for f in of_tier) for k in least},

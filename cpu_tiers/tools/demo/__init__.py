@@ -32,7 +32,7 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import embedded_placement
 from cpu_tiers.tools.placement.sync import sync
 from cpu_tiers.tools.tiers.contenders import Contender
-from cpu_tiers.tools.tiers.fair_share import fair_cpus
+from cpu_tiers.tools.tiers.entitlement import entitlement_cpus
 from cpu_tiers.translators import ServerRequest, translate
 from cpu_tiers.weights import SCORINGS, HostScore, make_forest
 
@@ -252,15 +252,15 @@ def _entitlements(
 ) -> Table:
     cpus = shared_cpus(cloud.hosts[host], inventory_options(cloud.conf))
     weights = {name: domain_shares(flavor) or 0 for name, flavor in flavors.items()}
-    fair = fair_cpus(
+    entitlements = entitlement_cpus(
         {
             name: Contender(weight=weights[name], threads={cpus: flavor.vcpus})
             for name, flavor in flavors.items()
         }
     )
     table = _table("server", "weight", "of its vCPU", "CPUs", "of the host")
-    for name in sorted(fair, key=lambda name: (-fair[name], name)):
-        granted, style = float(fair[name]), _STYLES[flavors[name].name]
+    for name in sorted(entitlements, key=lambda name: (-entitlements[name], name)):
+        granted, style = float(entitlements[name]), _STYLES[flavors[name].name]
         filled = bar(granted / flavors[name].vcpus, style)
         of_host = f"{granted / len(cpus):.1%}"
         weight = str(weights[name])

@@ -177,7 +177,7 @@ _GUEST = {
     "cpu_tiers_guest_weight": "CPU weight that the guest must have",
     "cpu_tiers_guest_cgroup_weight": "CPU weight of the guest's cgroup",
     "cpu_tiers_guest_floor_cpus": "CPUs of the busy guest wherever the kernel has put the vCPUs",
-    "cpu_tiers_guest_fair_cpus": "CPUs of the guest while all vCPUs of all guests run",
+    "cpu_tiers_guest_entitlement_cpus": "CPUs of the guest while all vCPUs of all guests run",
     "cpu_tiers_guest_wanted_cpus": "CPUs that the guest ran on or waited for in the interval",
     "cpu_tiers_guest_due_cpus": "CPUs that were due to the guest while it wanted to run",
     "cpu_tiers_guest_delivered_cpus": "CPUs that the guest ran on in the interval",
@@ -220,7 +220,7 @@ def write_metrics(
 
 def _values(evidence: Evidence) -> Mapping[str, Mapping[str, float | None]]:
     """Return the values of the gauges in ``_GUEST`` by guest; ``None`` if not measured."""
-    entitlements, delivered = evidence.host.entitlements(), deliveries(evidence)
+    entitlements, delivered = evidence.host.figures(), deliveries(evidence)
     cgroups = evidence.cgroups.guests if evidence.cgroups else {}
     dues, values = evidence_dues(evidence), {}
     for domain in evidence.host.domains:
@@ -230,6 +230,6 @@ def _values(evidence: Evidence) -> Mapping[str, Mapping[str, float | None]]:
         weights = (evidence.host.weight(domain), cgroup.weight if cgroup else None)
         entitled = entitlements[domain.name]
         sold = float(dues[domain.name].sold)
-        row = (*weights, float(entitled.floor), float(entitled.fair), *measured, sold)
+        row = (*weights, float(entitled.floor), float(entitled.entitlement), *measured, sold)
         values[domain.name] = dict(zip(_GUEST, row, strict=True))
     return values

@@ -14,12 +14,12 @@ from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.host.checks.delivery import Delivery
 from cpu_tiers.tools.libvirt.connection import read_hostname
-from cpu_tiers.tools.tiers.occupancy import Entitlement, Occupancy, Outlook
+from cpu_tiers.tools.tiers.occupancy import Figures, Occupancy, Outlook
 from cpu_tiers.tools.tiers.tier import Tier, multiplier_of, unnamed_tier
 
 COLUMNS = (
     *("name", "uuid", "flavor", "tier", "multiplier", "shares", "vcpus"),
-    *("floor_cpus", "fair_cpus", "more", "with_one", "with_all"),
+    *("floor_cpus", "entitlement_cpus", "more", "with_one", "with_all"),
 )
 
 _FORMATS = ("svg", "png")
@@ -28,11 +28,11 @@ _FORMATS = ("svg", "png")
 class HostShow(NovaConfCommand, ListCommand):
     """List the guests of a host, and the CPU that each guest gets while all guests want to run.
 
-    The floor is what the guest gets wherever the kernel has put the vCPUs. The fair share is
+    The floor is what the guest gets wherever the kernel has put the vCPUs. The entitlement is
     what the guest gets if the kernel moves the vCPUs well. After the guests, the list has a row
     for each tier: how many more servers of the tier fit on the host, and how much CPU an
-    additional server would get. The columns with_one and with_all show the floor and the fair
-    share of each guest beside one additional server of each tier, and beside as many as fit.
+    additional server would get. The columns with_one and with_all show the floor and the
+    entitlement of each guest beside one additional server of each tier, and beside as many as fit.
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -58,7 +58,7 @@ def _guests(host: Occupancy, outlooks: Iterable[Outlook]) -> Iterable[tuple[obje
     names = tier_names(host.domains, [outlook.tier for outlook in outlooks])
     with_one = {outlook.tier.name: outlook.one.guests for outlook in outlooks if outlook.one}
     with_all = {outlook.tier.name: outlook.all.guests for outlook in outlooks if outlook.all}
-    entitlements = host.entitlements()
+    entitlements = host.figures()
     for domain in host.domains:
         multiplier = multiplier_of(domain)
         yield (
@@ -67,7 +67,7 @@ def _guests(host: Occupancy, outlooks: Iterable[Outlook]) -> Iterable[tuple[obje
             host.weight(domain),
             len(domain.vcpu_sets),
             _number(entitlements[domain.name].floor),
-            _number(entitlements[domain.name].fair),
+            _number(entitlements[domain.name].entitlement),
             _text(None),
             _by_tier({tier: guests[domain.name] for tier, guests in with_one.items()}),
             _by_tier({tier: guests[domain.name] for tier, guests in with_all.items()}),
@@ -82,7 +82,7 @@ def _newcomer(outlook: Outlook) -> tuple[object, ...]:
         tier.weight,
         tier.vcpus,
         _number(one.newcomer.floor if one else None),
-        _number(one.newcomer.fair if one else None),
+        _number(one.newcomer.entitlement if one else None),
         outlook.more,
         _by_tier({tier.name: one.newcomer} if one else {}),
         _by_tier({tier.name: all_.newcomer} if all_ else {}),
@@ -97,9 +97,12 @@ def _number(number: Fraction | None) -> FormattedValue:
     return FormattedValue(None if number is None else float(number), _digits)
 
 
-def _by_tier(entitlements: Mapping[str, Entitlement]) -> FormattedValue:
+def _by_tier(entitlements: Mapping[str, Figures]) -> FormattedValue:
     numbers = {
-        tier: {"floor_cpus": float(entitled.floor), "fair_cpus": float(entitled.fair)}
+        tier: {
+            "floor_cpus": float(entitled.floor),
+            "entitlement_cpus": float(entitled.entitlement),
+        }
         for tier, entitled in entitlements.items()
     }
     return FormattedValue(numbers, _line)
@@ -147,7 +150,7 @@ def picture_rows(
     host: Occupancy, tiers: Collection[Tier], deliveries: Mapping[str, Delivery] | None = None
 ) -> list[dict[str, Any]]:
     """Return the guests for the picture, sorted from the highest to the lowest tier."""
-    entitlements, names = host.entitlements(), tier_names(host.domains, tiers)
+    entitlements, names = host.figures(), tier_names(host.domains, tiers)
     guests = []
     for domain in host.domains:
         multiplier = multiplier_of(domain)
@@ -155,7 +158,7 @@ def picture_rows(
             "name": domain.name,
             "vcpus": len(domain.vcpu_sets),
             "tier": names[domain.name] or unnamed_tier(multiplier),
-            "fair": float(entitlements[domain.name].fair),
+            "entitlement": float(entitlements[domain.name].entitlement),
             "floor": float(entitlements[domain.name].floor),
         }
         if deliveries:

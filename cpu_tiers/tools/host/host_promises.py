@@ -13,7 +13,7 @@ from cpu_tiers.tools.host.checks.due import Dues, dues_of
 from cpu_tiers.tools.host.checks.evidence import shared_weight
 from cpu_tiers.tools.host.watched_guest import WatchedGuest
 from cpu_tiers.tools.tiers.domain import Domain
-from cpu_tiers.tools.tiers.occupancy import Entitlement
+from cpu_tiers.tools.tiers.occupancy import Figures
 from cpu_tiers.tools.tiers.sold import Sale
 
 
@@ -39,7 +39,7 @@ class HostPromises:
 
     def made_to(
         self, domains: Collection[Domain], default_weight: int, by_placement: Sale | None
-    ) -> Mapping[str, tuple[Entitlement, Dues]]:
+    ) -> Mapping[str, tuple[Figures, Dues]]:
         """Return what each guest is entitled to and what is due to it, by its name.
 
         :raises InvalidInput: nova.conf does not fit the host, or a guest does not.
@@ -47,7 +47,7 @@ class HostPromises:
         self.sale = by_placement or self._by_options
         occupancy = promised_occupancy(self._host, self._conf, domains, default_weight)
         dues = dues_of(occupancy, self._dedicated, self.sale)
-        return {name: (of, dues[name]) for name, of in occupancy.entitlements().items()}
+        return {name: (of, dues[name]) for name, of in occupancy.figures().items()}
 
     def weights(self, guests: Iterable[WatchedGuest]) -> float:
         """Return what the guests weigh together on the shared CPUs, in shares."""

@@ -180,7 +180,7 @@ _GAUGES = {
     "sold_cpus": ("CPUs that the shares of the guest are sold as", "sold"),
     "due_cpus": ("CPUs that are due to the busy guest", "due"),
     "floor_cpus": ("CPUs of the busy guest wherever the kernel has put the vCPUs", "floor"),
-    "fair_cpus": ("CPUs of the guest while all vCPUs of all guests run", "fair"),
+    "entitlement_cpus": ("CPUs of the guest while all vCPUs of all guests run", "entitlement"),
 }
 """Names, help texts and attributes of the gauges of a guest."""
 

@@ -81,7 +81,7 @@ class WatchedGuest:
     :param sold: the CPUs that the guest is sold; ``None`` if the CPUs of the host are not known.
     :param due: the CPUs that are due to the busy guest; ``None`` likewise.
     :param floor: the floor in CPUs; ``None`` likewise.
-    :param fair: the fair share in CPUs; ``None`` likewise.
+    :param entitlement: the entitlement in CPUs; ``None`` likewise.
     :param cap: the CPUs that the quotas of the guest leave it; ``None`` without quotas.
     :param rates: the CPUs that are due to each vCPU while it wants to run.
     :param process_ran: the CPU time of the whole process when it was last read.
@@ -99,7 +99,7 @@ class WatchedGuest:
     sold: float | None = None
     due: float | None = None
     floor: float | None = None
-    fair: float | None = None
+    entitlement: float | None = None
     cap: float | None = None
     rates: tuple[float, ...] = ()
     process_ran: float = 0.0

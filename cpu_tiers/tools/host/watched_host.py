@@ -28,7 +28,7 @@ from cpu_tiers.tools.host.watched_guest import HostReading, Waits, WatchedGuest
 from cpu_tiers.tools.libvirt.connection import RunningDomain
 from cpu_tiers.tools.libvirt.domain import parse_domain
 from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT, CpuTime, Domain, GuestCgroup, between
-from cpu_tiers.tools.tiers.occupancy import Entitlement
+from cpu_tiers.tools.tiers.occupancy import Figures
 from cpu_tiers.tools.tiers.sold import Sale
 from cpu_tiers.tools.tiers.tier import Tier
 
@@ -141,7 +141,7 @@ class WatchedHost:
             machine_pressure=pressure,
             due=self._due,
             missing=self._missing,
-            shares=float(sale.shares) if sale else None,
+            shares=float(sale.for_sale) if sale else None,
             weights=self._weights,
             file_faults=self.file_faults,
         )
@@ -280,7 +280,7 @@ class WatchedHost:
     def _entitle(self) -> None:
         domains = [guest.domain for guest in self._guests.values()]
         tiers = tier_names(domains, self._tiers)
-        entitled: Mapping[str, tuple[Entitlement, Dues]] = {}
+        entitled: Mapping[str, tuple[Figures, Dues]] = {}
         try:
             default = DEFAULT_WEIGHT[self._hierarchy.version]
             entitled = self._promises.made_to(domains, default, self.sale_by_placement)
@@ -296,7 +296,7 @@ class WatchedHost:
                 sold=float(dues.sold) if dues else None,
                 due=float(dues.cpus) if dues else None,
                 floor=float(entitlement.floor) if entitlement else None,
-                fair=float(entitlement.fair) if entitlement else None,
+                entitlement=float(entitlement.entitlement) if entitlement else None,
                 cap=dues.cap_cpus if dues else None,
                 rates=tuple(map(float, dues.vcpus)) if dues else (),
             )

@@ -195,9 +195,9 @@ def draw_host(kind: str, host: str, guests: Sequence[Row]) -> bytes:
     """Return the picture; the picture of an unchanged host is an unchanged file.
 
     :param kind: ``svg`` or ``png``.
-    :param guests: for each guest ``name``, ``vcpus``, ``tier``, ``fair`` and ``floor`` in CPUs;
-        if the host was measured, also ``wanted``, ``due``, ``delivered`` and ``short``, which are
-        ``None`` for a guest that was not measured.
+    :param guests: for each guest ``name``, ``vcpus``, ``tier``, ``entitlement`` and ``floor`` in
+        CPUs; if the host was measured, also ``wanted``, ``due``, ``delivered`` and ``short``,
+        which are ``None`` for a guest that was not measured.
     """
     specification = chart(host, guests).to_dict()
     if kind == "svg":
@@ -212,7 +212,7 @@ def chart(host: str, guests: Sequence[Row]) -> Any:
     labels = {tier: f"{tier} ({_count(number, 'guest')})" for tier, number in count.items()}
     rows = [_row(number, guest, labels[str(guest["tier"])]) for number, guest in enumerate(guests)]
     about = ["CPU of each guest while all vCPUs want to run"]
-    about += ["bar: fair share; upright mark: floor"]
+    about += ["bar: entitlement; upright mark: floor"]
     if is_measured:
         about = ["CPU that each guest wanted, that was due to it, and that it got"]
         about += ["bar: due; upright mark: floor; dotted frame: wanted; black line: delivered"]
@@ -265,7 +265,7 @@ def _row(number: int, guest: Row, tier: str) -> dict[str, Any]:
         "row": number,
         "label": f"{_short(str(guest['name']))} ({_count(guest['vcpus'], 'vCPU')})",
         "tier": tier,
-        "bar": measured["due"] if "due" in guest else guest["fair"],
+        "bar": measured["due"] if "due" in guest else guest["entitlement"],
         "floor": guest["floor"],
         "end": max(float(guest["floor"] or 0), float(measured["wanted"])),
         "remark": remark,

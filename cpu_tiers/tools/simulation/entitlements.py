@@ -1,7 +1,7 @@
 """Whether the servers of a cloud have the CPUs that their tiers promise. Pure.
 
 A server of a tier is promised the CPUs that its VCPU_SHARES stand for, and at most a CPU for each
-vCPU. The floor and the fair share of the server (:mod:`cpu_tiers.tools.tiers.fair_share`) are
+vCPU. The floor and the entitlement of the server (:mod:`cpu_tiers.tools.tiers.entitlement`) are
 compared with the promise.
 """
 
@@ -20,7 +20,7 @@ from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
 from cpu_tiers.tools.simulation.providers import HostProviders
 from cpu_tiers.tools.tiers.contenders import Contender, Slice
 from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT
-from cpu_tiers.tools.tiers.fair_share import fair_cpus
+from cpu_tiers.tools.tiers.entitlement import entitlement_cpus
 from cpu_tiers.tools.tiers.floor import floor_cpus
 
 UNTIERED_WEIGHT = DEFAULT_WEIGHT[2]
@@ -60,16 +60,16 @@ class TierFloors:
 
     :param servers: the number of servers.
     :param floor_kept: the number of servers whose floor is at least the promise.
-    :param fair_kept: the number of servers whose fair share is at least the promise.
+    :param entitlement_kept: the number of servers whose entitlement is at least the promise.
     :param least_floor: the least floor, as a part of the promise; least over all servers.
-    :param least_fair: the least fair share, as a part of the promise.
+    :param least_entitlement: the least entitlement, as a part of the promise.
     """
 
     servers: int
     floor_kept: int
-    fair_kept: int
+    entitlement_kept: int
     least_floor: float
-    least_fair: float
+    least_entitlement: float
 
 
 def tier_floors(
@@ -86,15 +86,15 @@ def tier_floors(
     parts: defaultdict[str, list[tuple[Fraction, Fraction]]] = defaultdict(list)
     for host in cloud.hosts:
         if any(server.tier for server in by_root[host.root]):
-            for tier, floor, fair in _Pools(host).parts(by_root[host.root]):
-                parts[tier].append((floor, fair))
+            for tier, floor, entitlement in _Pools(host).parts(by_root[host.root]):
+                parts[tier].append((floor, entitlement))
     return {
         tier: TierFloors(
             servers=len(pairs),
             floor_kept=sum(floor >= 1 for floor, _ in pairs),
-            fair_kept=sum(fair >= 1 for _, fair in pairs),
+            entitlement_kept=sum(entitlement >= 1 for _, entitlement in pairs),
             least_floor=float(min(floor for floor, _ in pairs)),
-            least_fair=float(min(fair for _, fair in pairs)),
+            least_entitlement=float(min(entitlement for _, entitlement in pairs)),
         )
         for tier, pairs in sorted(parts.items())
     }
@@ -120,7 +120,7 @@ class _Pools:
         self._cpus_per_share = Fraction(cpus, shares) if shares else None
 
     def parts(self, servers: Iterable[PlacedServer]) -> Iterable[tuple[str, Fraction, Fraction]]:
-        """Yield the tier, the floor and the fair share of servers, as parts of the promise."""
+        """Yield the tier, the floor and the entitlement of servers, as parts of the promise."""
         servers = list(servers)
         dedicated = sum(a.get(PCPU, 0) for s in servers for a in s.allocations.values())
         if self._cpus_per_share is None or self._cpus + dedicated > MAX_CPU + 1:
@@ -139,10 +139,10 @@ class _Pools:
                 if promise:
                     promises[str(number)] = server.tier, promise
         host = {"guests": Slice.of_guests(contenders, UNTIERED_WEIGHT)}
-        floors, fairs = floor_cpus(host), fair_cpus(host)
+        floors, entitlements = floor_cpus(host), entitlement_cpus(host)
         for name, (tier, promise) in promises.items():
-            floor, fair = floors[f"guests/{name}"], fairs[f"guests/{name}"]
-            yield tier, floor / promise, fair / promise
+            floor, entitlement = floors[f"guests/{name}"], entitlements[f"guests/{name}"]
+            yield tier, floor / promise, entitlement / promise
 
     def _threads(self, allocations: Allocations) -> dict[frozenset[int], int]:
         """Return the vCPUs of a server by their CPUs; a dedicated vCPU has a CPU of its own."""

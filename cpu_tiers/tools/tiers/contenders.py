@@ -146,7 +146,7 @@ def beside_emulators(host: Cgroups, overhead: Fraction, divide: Divide) -> dict[
 
     :param host: a guest is a slice of its vCPUs, and of a contender :data:`EMULATOR`.
     :param overhead: the CPU time of the own threads, divided by the CPU time of the vCPUs.
-    :param divide: returns the floors or the fair shares.
+    :param divide: returns the floors or the entitlements.
     """
     awake, asleep = divide(host), divide(_with_emulators_asleep(host))
     vcpus = defaultdict[str, list[str]](list)

@@ -1,4 +1,4 @@
-"""The fair share: what each guest gets if all vCPUs want to run, and the kernel moves them well.
+"""The entitlement: what each guest gets if all vCPUs want to run, and the kernel moves them well.
 
 It is the weighted max-min fair division of the host CPUs: a vCPU could get more only if a vCPU
 with less CPU per weight got less. Only a single division has this property. All vCPUs of a guest
@@ -24,8 +24,8 @@ Store = tuple[int, ...]
 """A store is named by the numbers of the sets that may take from it."""
 
 
-def fair_cpus(host: Cgroups) -> dict[str, Fraction]:
-    """Return the fair share of each contender while all threads want to run, by its path.
+def entitlement_cpus(host: Cgroups) -> dict[str, Fraction]:
+    """Return the entitlement of each contender while all threads want to run, by its path.
 
     :param host: the cgroups that compete at the root, by name. The path of a contender in a
         slice includes the name of the slice, such as ``machine.slice/instance-1``.

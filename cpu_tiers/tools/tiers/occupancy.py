@@ -1,4 +1,4 @@
-"""The guests of a host, the CPUs that each is entitled to, and what more servers change. Pure."""
+"""The guests of a host, the CPUs that each gets, and what more servers change. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
@@ -10,7 +10,7 @@ from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.inventory import Inventory, fitting_servers
 from cpu_tiers.tools.tiers.contenders import EMULATOR, Contender, Divide, Slice, beside_emulators
 from cpu_tiers.tools.tiers.domain import Domain
-from cpu_tiers.tools.tiers.fair_share import fair_cpus
+from cpu_tiers.tools.tiers.entitlement import entitlement_cpus
 from cpu_tiers.tools.tiers.floor import floor_cpus
 from cpu_tiers.tools.tiers.tier import Tier, requested_amounts
 
@@ -19,24 +19,24 @@ MACHINES = "machine.slice"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entitlement:
+class Figures:
     """The CPUs that a guest gets while all its vCPUs want to run.
 
     :param floor: what the guest gets wherever the kernel has put the vCPUs.
-    :param fair: what the guest gets if the kernel moves the vCPUs well, and all vCPUs of the host
-        want to run.
+    :param entitlement: what the guest gets if the kernel moves the vCPUs well, and all vCPUs of
+        the host want to run.
     """
 
     floor: Fraction
-    fair: Fraction
+    entitlement: Fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Division:
-    """What each guest is entitled to, by name, and each additional server."""
+    """The figures of each guest, by name, and of each additional server."""
 
-    guests: Mapping[str, Entitlement]
-    newcomer: Entitlement
+    guests: Mapping[str, Figures]
+    newcomer: Figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,21 +96,21 @@ class Occupancy:
         """Return the CPUs of a vCPU that the host has; a CPU set may name absent CPUs as well."""
         return self.cpus if cpus is None else self.cpus & cpus
 
-    def entitlements(self) -> Mapping[str, Entitlement]:
-        """Return what each guest is entitled to, by name."""
+    def figures(self) -> Mapping[str, Figures]:
+        """Return the floor and the entitlement of each guest, by name."""
         return self._divide([]).guests
 
     def vcpu_floors(self) -> Mapping[str, tuple[Fraction, ...]]:
         """Return the floor of each vCPU of a guest, by the name of the guest."""
         return self._of_vcpus(floor_cpus)
 
-    def vcpu_entitlements(self) -> Mapping[str, tuple[Entitlement, ...]]:
-        """Return what each vCPU of a guest is entitled to, by the name of the guest."""
-        floors, fair = self._of_vcpus(floor_cpus), self._of_vcpus(fair_cpus)
+    def vcpu_figures(self) -> Mapping[str, tuple[Figures, ...]]:
+        """Return the figures of each vCPU of a guest, by the name of the guest."""
+        floors, entitlements = self._of_vcpus(floor_cpus), self._of_vcpus(entitlement_cpus)
         return {
             name: tuple(
-                Entitlement(floor=low, fair=high)
-                for low, high in zip(floors[name], fair[name], strict=True)
+                Figures(floor=low, entitlement=high)
+                for low, high in zip(floors[name], entitlements[name], strict=True)
             )
             for name in floors
         }
@@ -183,15 +183,17 @@ class Occupancy:
         new = {f"new {i}": newcomer for i, newcomer in enumerate(newcomers)}
         machines = Slice.of_guests({**guests, **new}, self.default_weight)
         host: dict[str, Contender | Slice] = {**self.services, MACHINES: machines}
-        floors, fair = (self._of_guests(host, divide) for divide in (floor_cpus, fair_cpus))
+        floors, entitlements = (
+            self._of_guests(host, divide) for divide in (floor_cpus, entitlement_cpus)
+        )
 
-        def entitlement(name: str) -> Entitlement:
+        def figures(name: str) -> Figures:
             # A guest without a vCPU that is plugged in is no contender.
-            return Entitlement(floor=floors[name], fair=fair[name])
+            return Figures(floor=floors[name], entitlement=entitlements[name])
 
         return Division(
-            guests={domain.name: entitlement(f"guest {domain.name}") for domain in self.domains},
-            newcomer=entitlement("new 0"),
+            guests={domain.name: figures(f"guest {domain.name}") for domain in self.domains},
+            newcomer=figures("new 0"),
         )
 
     def _of_guests(

@@ -49,8 +49,8 @@ def rows(result: Any) -> dict[str, Any]:
 
 def test_the_specs_six_guests_on_four_cpus(show: Command) -> None:
     found = rows(show(*(domain(n, w) for n, w in SIX.items()), options=("-f", "json")))
-    # fair: Gold gets 1 of 4 CPUs; 3 by 175: 50 x 3/175 = 6/7, 25 x 3/175 = 3/7
-    assert {name: found[name]["fair_cpus"] for name in SIX} == pytest.approx(
+    # entitlement: Gold gets 1 of 4 CPUs; 3 by 175: 50 x 3/175 = 6/7, 25 x 3/175 = 3/7
+    assert {name: found[name]["entitlement_cpus"] for name in SIX} == pytest.approx(
         {"gold": 1.0, **dict.fromkeys(("silver1", "silver2"), 6 / 7)}
         | dict.fromkeys(("bronze1", "bronze2", "bronze3"), 3 / 7)
     )
@@ -65,19 +65,21 @@ def test_the_specs_six_guests_on_four_cpus(show: Command) -> None:
     assert [row["more"] for row in newcomers] == [2, 2, 2]
     # one more Gold: 2 CPUs for both, 2 by 175: 50 x 2/175 and 25 x 2/175. Beside Gold, the other
     # Gold has a CPU, and 175 are on 3 CPUs: 100 / (100 + 175/3)
-    assert newcomers[0]["fair_cpus"] == 1.0
+    assert newcomers[0]["entitlement_cpus"] == 1.0
     assert newcomers[0]["floor_cpus"] == pytest.approx(300 / 475)
     # two more: 4 CPUs by 300 + 175; beside Gold, 375 are on 4 CPUs, and none has a CPU alone: two
     # Gold have one each, 175 are on 2: 100 / 187.5
     assert newcomers[0]["with_all"]["gold"] == pytest.approx(
-        {"floor_cpus": 100 / 187.5, "fair_cpus": 400 / 475}
+        {"floor_cpus": 100 / 187.5, "entitlement_cpus": 400 / 475}
     )
     silver = found["silver1"]
-    assert {tier: pair["fair_cpus"] for tier, pair in silver["with_one"].items()} == pytest.approx(
+    assert {
+        tier: pair["entitlement_cpus"] for tier, pair in silver["with_one"].items()
+    } == pytest.approx(
         # one more Silver: 3 CPUs by 225; one more Bronze: 3 by 200
         {"gold": 100 / 175, "silver": 150 / 225, "bronze": 150 / 200}
     )
-    assert silver["with_all"]["gold"]["fair_cpus"] == pytest.approx(200 / 475)
+    assert silver["with_all"]["gold"]["entitlement_cpus"] == pytest.approx(200 / 475)
     assert {key: silver[key] for key in list(silver)[:7]} == {
         "name": "silver1",
         "uuid": "silver1-uuid",
@@ -96,8 +98,8 @@ def test_an_untiered_guest_and_services_take_part(show: Command) -> None:
     )
     # CPU 0 alone is contended: the service has the others. 100 and 1024 of 1124.
     gold, plain = found["gold"], found["plain"]
-    assert gold["fair_cpus"] == pytest.approx(100 / 1124)
-    assert plain["fair_cpus"] == pytest.approx(1024 / 1124)
+    assert gold["entitlement_cpus"] == pytest.approx(100 / 1124)
+    assert plain["entitlement_cpus"] == pytest.approx(1024 / 1124)
     # the service, as heavy as both guests, may be on CPU 0 as well
     assert gold["floor_cpus"] == pytest.approx(50 / 1124)
     assert plain["floor_cpus"] == pytest.approx(512 / 1124)
@@ -109,7 +111,7 @@ def test_an_empty_host_and_tiers_of_our_own(show: Command) -> None:
     found = rows(show(options=options))
     # 300 of 800 shares each: 2; and 5 vCPUs are more than the host's 4 CPUs
     assert [found[f"one more {tier}"]["more"] for tier in ("platinum", "huge")] == [2, 0]
-    assert found["one more platinum"]["fair_cpus"] == 2.0
+    assert found["one more platinum"]["entitlement_cpus"] == 2.0
     assert found["one more huge"]["floor_cpus"] is None
 
 
@@ -125,7 +127,7 @@ def test_the_own_threads_of_qemu(show: Command) -> None:
     domains = (domain("gold", 100, cpuset="0"), domain("bronze", 25, cpuset="0"))
     found = rows(show(*domains, options=("-f", "json"), conf=conf))
     # 0.8 and 0.2 of CPU 0, of which QEMU has a fifth
-    for figure in ("floor_cpus", "fair_cpus"):
+    for figure in ("floor_cpus", "entitlement_cpus"):
         assert {name: found[name][figure] for name in ("gold", "bronze")} == pytest.approx(
             {"gold": 0.64, "bronze": 0.16}
         )
@@ -138,8 +140,8 @@ def test_a_table_for_a_person(show: Command) -> None:
     lines = [line.split("|")[1:-1] for line in shown.stdout.splitlines() if "gold" in line]
     cells = [cell.strip() for cell in lines[0]]
     assert cells[:9] == ["gold", "gold-uuid", "m1.gold", "gold", "100", "100", "1", "1", "1"]
-    # 7 more fit. Fair: 4 CPUs by 800, by 100 + 350, and by 100 + 175, which is 1.45 for Gold.
-    # Floors: 100 beside 700 / 4, 350 / 4 and 175 / 4
+    # 7 more fit. Entitlements: 4 CPUs by 800, by 100 + 350, and by 100 + 175, which is 1.45 for
+    # Gold. Floors: 100 beside 700 / 4, 350 / 4 and 175 / 4
     assert cells[9:] == [
         *("", "gold 1, silver 1, bronze 1"),
         "gold 0.364 to 0.5, silver 0.533 to 0.889, bronze 0.696 to 1",

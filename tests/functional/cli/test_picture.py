@@ -64,8 +64,14 @@ def test_a_picture_that_cannot_be_written(show: Command) -> None:
     assert "/nowhere/host.svg: cannot be written (there is no folder /nowhere)" in result.stderr
 
 
-GOLD: dict[str, Any] = {"name": "a", "vcpus": 2, "tier": "gold", "fair": 1.5, "floor": 1.0}
-BRONZE: dict[str, Any] = {"name": "b", "vcpus": 1, "tier": "bronze", "fair": 0.5, "floor": 0.25}
+GOLD: dict[str, Any] = {"name": "a", "vcpus": 2, "tier": "gold", "entitlement": 1.5, "floor": 1.0}
+BRONZE: dict[str, Any] = {
+    "name": "b",
+    "vcpus": 1,
+    "tier": "bronze",
+    "entitlement": 0.5,
+    "floor": 0.25,
+}
 
 
 def texts(*guests: Mapping[str, Any]) -> list[str]:
@@ -81,7 +87,7 @@ def rows(*guests: Mapping[str, Any]) -> list[dict[str, Any]]:
 def test_the_bars_and_texts_of_a_picture() -> None:
     assert {
         *("compute1", "CPU of each guest while all vCPUs want to run"),
-        *("bar: fair share; upright mark: floor", "a (2 vCPUs)", "b (1 vCPU)"),
+        *("bar: entitlement; upright mark: floor", "a (2 vCPUs)", "b (1 vCPU)"),
         *("gold (1 guest)", "bronze (1 guest)", "host CPUs"),
     } <= set(texts(GOLD, BRONZE))
     assert [(row["bar"], row["floor"]) for row in rows(GOLD, BRONZE)] == [(1.5, 1.0), (0.5, 0.25)]

@@ -60,7 +60,7 @@ def test_metrics_of_a_guest(metrics: dict[str, dict[str, float]]) -> None:
         "sold_cpus": 0.25,
         "due_cpus": 0.25,
         "floor_cpus": 1,
-        "fair_cpus": 1,
+        "entitlement_cpus": 1,
     }
     assert metrics["guests"] == {"": 1}
     assert metrics["unread_files_total"] == {"": 0}

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 from cpu_tiers.tools.tiers.contenders import Contender
-from cpu_tiers.tools.tiers.fair_share import fair_cpus
+from cpu_tiers.tools.tiers.entitlement import entitlement_cpus
 
 WEIGHTS = (1, 25, 50, 100, 1024)
 Threads = Sequence[tuple[float, frozenset[int]]]
@@ -78,4 +78,4 @@ def test_a_hundred_hosts(seed: int) -> None:
             name: sum(next(rates) for _ in range(sum(guest.threads.values())))
             for name, guest in host.items()
         }
-        assert fair_cpus(host) == pytest.approx(expected, abs=1e-6)
+        assert entitlement_cpus(host) == pytest.approx(expected, abs=1e-6)

@@ -13,10 +13,10 @@ WIDE = guest("wide", 333)
     ("guests", "found"),
     [
         pytest.param(
-            # fair: wide has a whole CPU, left and right 50 and 100 of 150; while wide is on the
-            # CPU of left or right: 50 of 383, 100 of 433. Wide: 333 of 333 + 75
+            # entitlements: wide has a whole CPU, left and right 50 and 100 of 150; while wide is
+            # on the CPU of left or right: 50 of 383, 100 of 433. Wide: 333 of 333 + 75
             (WIDE, guest("left", 50, CPU0), guest("right", 100, CPU1, CPU1)),
-            "CPU sets overlap: guest right has a fair share of 0.67 CPUs and a floor of 0.23;"
+            "CPU sets overlap: guest right has an entitlement of 0.67 CPUs and a floor of 0.23;"
             " other guests like it: 2",
             id="a wide guest beside two narrow ones",
         ),

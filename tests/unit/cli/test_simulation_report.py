@@ -22,7 +22,11 @@ def outcome(
         whole_hosts=2,
         floors={
             "gold": TierFloors(
-                servers=4, floor_kept=first or 4, fair_kept=4, least_floor=0.8, least_fair=1.0
+                servers=4,
+                floor_kept=first or 4,
+                entitlement_kept=4,
+                least_floor=0.8,
+                least_entitlement=1.0,
             )
         },
         **others,
@@ -63,9 +67,9 @@ def test_the_values_of_a_row() -> None:
             "gold": {
                 "servers": 4,
                 "floor_kept": 3,  # 2 and 4
-                "fair_kept": 4,
+                "entitlement_kept": 4,
                 "least_floor": 0.8,
-                "least_fair": 1.0,
+                "least_entitlement": 1.0,
             }
         },
         "flavors": {

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from cpu_tiers.tools.tiers.contenders import EMULATOR, Contender, Slice, beside_emulators
-from cpu_tiers.tools.tiers.fair_share import fair_cpus
+from cpu_tiers.tools.tiers.entitlement import entitlement_cpus
 from cpu_tiers.tools.tiers.floor import floor_cpus
 
 ONE, TWO = frozenset({0}), frozenset({0, 1})
@@ -34,7 +34,7 @@ def guest(weight: int, cpus: frozenset[int], vcpus: int = 1) -> Slice:
 )
 def test_emulators_on_a_single_cpu(percent: int, gold: Fraction, bronze: Fraction) -> None:
     host = {"machine": Slice(weight=1, members={"g": guest(100, ONE), "b": guest(25, ONE)})}
-    for divide in (floor_cpus, fair_cpus):
+    for divide in (floor_cpus, entitlement_cpus):
         assert beside_emulators(host, Fraction(percent, 100), divide) == {
             "machine/g/vcpus": gold,
             "machine/b/vcpus": bronze,
@@ -65,11 +65,11 @@ def test_floors_on_two_cpus() -> None:
     }
 
 
-def test_fair_shares_on_two_cpus() -> None:
+def test_entitlements_on_two_cpus() -> None:
     # All asleep: a CPU each. All awake: 2 CPUs by 50, 50, 25 and 25, Gold's 2/3 and Silver's 1/3.
     # Gold: r x 2/3 = 1/4 x (1 - r x 1/3), so r = 1/3. Silver: r x 1/3 = 1/4 x (1 - r x 2/3): 1/2.
     host = {"gold": guest(100, TWO), "silver": guest(50, TWO)}
-    assert beside_emulators(host, Fraction(1, 4), fair_cpus) == {
+    assert beside_emulators(host, Fraction(1, 4), entitlement_cpus) == {
         "gold/vcpus": 1 - Fraction(1, 3) * Fraction(1, 3),
         "silver/vcpus": 1 - Fraction(1, 2) * Fraction(2, 3),
     }

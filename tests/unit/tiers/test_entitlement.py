@@ -6,7 +6,7 @@ import pytest
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.tools.tiers.contenders import Contender, Slice
-from cpu_tiers.tools.tiers.fair_share import fair_cpus
+from cpu_tiers.tools.tiers.entitlement import entitlement_cpus
 
 # The spec's diagram: 1 Gold (100), 2 Silver (50), 3 Bronze (25), together 275.
 SIX = {"gold": 100, "silver1": 50, "silver2": 50, "bronze1": 25, "bronze2": 25, "bronze3": 25}
@@ -60,7 +60,7 @@ def test_the_specs_six_guests(
 ) -> None:
     host = {name: guest(weight, cpus) for name, weight in SIX.items()}
     expected = [gold, silver, silver, bronze, bronze, bronze]
-    assert fair_cpus(host) == dict(zip(SIX, expected, strict=True))
+    assert entitlement_cpus(host) == dict(zip(SIX, expected, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_the_specs_six_guests(
 def test_shares_of_a_single_pool(
     host: dict[str, Contender], expected: dict[str, Fraction]
 ) -> None:
-    assert fair_cpus(host) == expected
+    assert entitlement_cpus(host) == expected
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_shares_of_a_single_pool(
     ],
 )
 def test_cpu_sets(host: dict[str, Contender], expected: dict[str, Fraction]) -> None:
-    assert fair_cpus(host) == expected
+    assert entitlement_cpus(host) == expected
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_slices(cpus: str, gold: Fraction, bronze: Fraction, service: Fraction) 
         "system.slice": Slice(weight=100, members={"ssh": guest(7, cpus, cpus)}),
         "user.slice": Slice(weight=100, members={"idle": Slice(weight=9, members={})}),
     }
-    assert fair_cpus(host) == {
+    assert entitlement_cpus(host) == {
         "machine.slice/gold": gold,
         "machine.slice/bronze": bronze,
         "system.slice/ssh": service,
@@ -186,7 +186,7 @@ def test_idle_members_of_a_slice_leave_weight_to_the_running_members() -> None:
     members: dict[str, Contender | Slice] = {"a": guest(5, "0"), "empty": empty}
     machine = Slice(weight=100, members={**members, "halted": guest(300)})
     # 100 for a, 300 for b
-    assert fair_cpus({"machine.slice": machine, "b": guest(300, "0")}) == {
+    assert entitlement_cpus({"machine.slice": machine, "b": guest(300, "0")}) == {
         "machine.slice/a": Fraction(1, 4),
         "b": Fraction(3, 4),
     }

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu_tiers.tools.tiers.contenders import Contender
-from cpu_tiers.tools.tiers.fair_share import fair_cpus
+from cpu_tiers.tools.tiers.entitlement import entitlement_cpus
 from tests.draws import drawn
 
 CPU_SETS = st.frozensets(st.integers(0, 4), min_size=1, max_size=4)
@@ -61,4 +61,4 @@ def test_the_definition(guests: list[tuple[int, list[frozenset[int]]]]) -> None:
         str(i): Contender(weight=weight, threads=Counter(sets))
         for i, (weight, sets) in enumerate(guests)
     }
-    assert fair_cpus(host) == expected
+    assert entitlement_cpus(host) == expected

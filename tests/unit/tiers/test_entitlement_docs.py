@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cpu_tiers.tools.tiers.contenders import Contender
-from cpu_tiers.tools.tiers.fair_share import fair_cpus
+from cpu_tiers.tools.tiers.entitlement import entitlement_cpus
 from cpu_tiers.tools.tiers.floor import floor_cpus
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "entitlement.rst").read_text()
@@ -31,7 +31,7 @@ def test_the_specs_six_guests(row: dict[str, str]) -> None:
         for tier, count in guests.items()
         for i in range(count)
     }
-    floors, fair = floor_cpus(host), fair_cpus(host)
+    floors, entitlements = floor_cpus(host), entitlement_cpus(host)
     for tier in guests:
         assert floors[f"{tier}0"] == Fraction(row[f"{tier}, floor"])
-        assert fair[f"{tier}0"] == Fraction(row[f"{tier}, fair"])
+        assert entitlements[f"{tier}0"] == Fraction(row[f"{tier}, entitlement"])

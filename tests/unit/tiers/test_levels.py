@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from cpu_tiers.tools.tiers.fair_share import fair_levels
+from cpu_tiers.tools.tiers.entitlement import fair_levels
 
 ZERO, ONE, BOTH = frozenset({0}), frozenset({1}), frozenset({0, 1})
 

@@ -9,7 +9,7 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.tools.tiers.contenders import Contender
 from cpu_tiers.tools.tiers.domain import Domain
-from cpu_tiers.tools.tiers.occupancy import Division, Entitlement, Occupancy
+from cpu_tiers.tools.tiers.occupancy import Division, Figures, Occupancy
 from cpu_tiers.tools.tiers.tier import Tier
 
 CPUS = CpuSet(range(2))
@@ -33,15 +33,17 @@ def occupancy(*domains: Domain, **services: Contender) -> Occupancy:
     )
 
 
-def entitled(**figures: tuple[Fraction, Fraction]) -> dict[str, Entitlement]:
-    """Floors and fair shares."""
-    return {name: Entitlement(floor=floor, fair=fair) for name, (floor, fair) in figures.items()}
+def entitled(**figures: tuple[Fraction, Fraction]) -> dict[str, Figures]:
+    """Floors and entitlements."""
+    return {
+        name: Figures(floor=floor, entitlement=high) for name, (floor, high) in figures.items()
+    }
 
 
 def test_entitlements() -> None:
-    # fair: 2 CPUs by 100, 50 and 100. Floors: beside Gold, 100 has a CPU and 50 the other; beside
-    # Silver, 100 is on either CPU.
-    assert occupancy(GOLD, SILVER, UNTIERED).entitlements() == entitled(
+    # entitlements: 2 CPUs by 100, 50 and 100. Floors: beside Gold, 100 has a CPU and 50 the other;
+    # beside Silver, 100 is on either CPU.
+    assert occupancy(GOLD, SILVER, UNTIERED).figures() == entitled(
         gold=(Fraction(100, 150), Fraction(4, 5)),
         silver=(Fraction(50, 150), Fraction(2, 5)),
         untiered=(Fraction(100, 150), Fraction(4, 5)),
@@ -49,7 +51,7 @@ def test_entitlements() -> None:
 
 
 def test_the_own_threads_of_qemu() -> None:
-    # The hand-worked hosts are in entitlement/test_emulator.py, 8/9 and 2/3 for the fair shares.
+    # The hand-worked hosts are in entitlement/test_emulator.py, 8/9 and 2/3 for the entitlements.
     # For the floors each guest counts 63/64 of its own weight and 65/64 of the others. Gold has
     # 1008 shares beside 2 x 260, and 504 beside 520 and 2 x 260 while its QEMU is awake:
     # r x 504/1024 is a quarter of 1008/1268 - r x (1008/1268 - 504/1024). Silver has 504 beside
@@ -58,8 +60,8 @@ def test_the_own_threads_of_qemu() -> None:
     expected = entitled(
         gold=(Fraction(144, 209), Fraction(8, 9)), silver=(Fraction(504, 1219), Fraction(2, 3))
     )
-    assert host.entitlements() == expected
-    assert host.vcpu_entitlements() == {name: (each,) for name, each in expected.items()}
+    assert host.figures() == expected
+    assert host.vcpu_figures() == {name: (each,) for name, each in expected.items()}
     assert host.vcpu_floors() == {name: (each.floor,) for name, each in expected.items()}
 
 
@@ -82,8 +84,8 @@ def test_a_guest_without_vcpus_has_nothing() -> None:
     host = replace(
         occupancy(GOLD, Domain(name="none", vcpu_sets=())), emulator_overhead=Fraction(1, 4)
     )
-    none = Entitlement(floor=Fraction(0), fair=Fraction(0))
-    assert host.entitlements()["none"] == none
+    none = Figures(floor=Fraction(0), entitlement=Fraction(0))
+    assert host.figures()["none"] == none
     assert host.vcpu_floors() == {"gold": (Fraction(1),), "none": ()}
 
 
@@ -98,7 +100,7 @@ def test_floor_of_each_vcpu() -> None:
         "rival": (Fraction(1, 2),),
         "none": (),
     }
-    assert host.entitlements() == entitled(
+    assert host.figures() == entitled(
         pair=(Fraction(63, 191) + 1, Fraction(4, 3)),
         rival=(Fraction(1, 2), Fraction(2, 3)),
         none=(Fraction(0), Fraction(0)),
@@ -109,14 +111,14 @@ def test_the_weight_of_the_cgroup_comes_before_the_shares_of_the_domain() -> Non
     told = Domain(name="told", shares=100, weight=300, vcpu_sets=(CpuSet({0}),))
     here = Domain(name="here", shares=100, vcpu_sets=(CpuSet({0}),))
     three, one = Fraction(3, 4), Fraction(1, 4)
-    assert occupancy(told, here).entitlements() == entitled(told=(three, three), here=(one, one))
+    assert occupancy(told, here).figures() == entitled(told=(three, three), here=(one, one))
 
 
 def test_services_compete_with_all_guests_together() -> None:
-    # fair: 2 CPUs by 100 for machine.slice and 100 for two threads: 100/150 and 50/150 of 1.
-    # Floors, in thirds: Gold 200 beside 150, 150 and 100 on two CPUs; Silver 100 beside 500
+    # entitlements: 2 CPUs by 100 for machine.slice and 100 for two threads: 100/150 and 50/150 of
+    # 1. Floors, in thirds: Gold 200 beside 150, 150 and 100 on two CPUs; Silver 100 beside 500
     service = Contender(weight=100, threads={CPUS: 2})
-    assert occupancy(GOLD, SILVER, system=service).entitlements() == entitled(
+    assert occupancy(GOLD, SILVER, system=service).figures() == entitled(
         gold=(Fraction(200, 400), Fraction(2, 3)), silver=(Fraction(100, 350), Fraction(1, 3))
     )
 
@@ -125,19 +127,19 @@ def test_outlook() -> None:
     outlook = occupancy(GOLD, SILVER).outlook(Tier.parse("gold", "100", 1, where="t"))
     # 4 VCPU - 2, (400 - 150) / 100 of the shares
     assert outlook.more == 2
-    # fair: 2 CPUs by 100, 50, 100; then by 100, 50, 100, 100. The floors of one more are those of
-    # three guests; then Gold beside 250, and Silver beside 300, on two CPUs
+    # entitlements: 2 CPUs by 100, 50, 100; then by 100, 50, 100, 100. The floors of one more are
+    # those of three guests; then Gold beside 250, and Silver beside 300, on two CPUs
     assert outlook.one == Division(
         guests=entitled(
             gold=(Fraction(2, 3), Fraction(4, 5)), silver=(Fraction(1, 3), Fraction(2, 5))
         ),
-        newcomer=Entitlement(floor=Fraction(2, 3), fair=Fraction(4, 5)),
+        newcomer=Figures(floor=Fraction(2, 3), entitlement=Fraction(4, 5)),
     )
     assert outlook.all == Division(
         guests=entitled(
             gold=(Fraction(100, 225), Fraction(4, 7)), silver=(Fraction(50, 200), Fraction(2, 7))
         ),
-        newcomer=Entitlement(floor=Fraction(100, 225), fair=Fraction(4, 7)),
+        newcomer=Figures(floor=Fraction(100, 225), entitlement=Fraction(4, 7)),
     )
 
 

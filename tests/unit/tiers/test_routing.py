@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from cpu_tiers.tools.tiers.fair_share import Store, find_short
+from cpu_tiers.tools.tiers.entitlement import Store, find_short
 
 STORES: Mapping[Store, int] = {(0,): 3, (0, 1): 4, (1,): 3}
 

@@ -22,7 +22,7 @@ _OTHERS = {5: "SCHED_IDLE", 7: "SCHED_EXT"}
 
 
 LEAST_PART = 0.9
-"""A guest whose floor is at least this part of its fair share is no finding."""
+"""A guest whose floor is at least this part of its entitlement is no finding."""
 
 
 def check_conditions(evidence: Evidence) -> Iterator[Finding]:
@@ -160,22 +160,22 @@ def _changed(evidence: Evidence, domain: Domain, cgroup: GuestCgroup) -> Iterato
 
 
 def check_overlaps(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding that names the guest whose floor is farthest below its fair share.
+    """Yield a finding that names the guest whose floor is farthest below its entitlement.
 
     The two figures also differ on a host with a single CPU set, because the kernel moves whole
     threads. Only guests count that share a part of their CPUs.
     """
     host = evidence.host
-    entitlements, sharing = host.entitlements(), _guests_that_share_a_part(host)
-    if all(entitlements[d.name].fair == len(d.vcpu_sets) for d in host.domains):
+    entitlements, sharing = host.figures(), _guests_that_share_a_part(host)
+    if all(entitlements[d.name].entitlement == len(d.vcpu_sets) for d in host.domains):
         return  # each vCPU can have a CPU
-    parts = {name: entitlements[name].floor / entitlements[name].fair for name in sharing}
+    parts = {name: entitlements[name].floor / entitlements[name].entitlement for name in sharing}
     low = sorted((name for name in sharing if parts[name] < LEAST_PART), key=parts.__getitem__)
     if low:
         worst, more = entitlements[low[0]], len(low) - 1
         text = (
-            f"CPU sets overlap: guest {low[0]} has a fair share of {float(worst.fair):.2f} CPUs"
-            f" and a floor of {float(worst.floor):.2f}"
+            f"CPU sets overlap: guest {low[0]} has an entitlement of"
+            f" {float(worst.entitlement):.2f} CPUs and a floor of {float(worst.floor):.2f}"
         )
         text += f"; other guests like it: {more}" if more else ""
         yield Finding(kind=Kind.OVERLAP, where="host", found=text)

@@ -259,8 +259,8 @@ class Kind(Enum):
     )
     AFFINITY = (
         "affinity",
-        "somebody changed the CPUs of a vCPU without libvirt: the floor and the fair"
-        " share, which follow from the XML, do not hold",
+        "somebody changed the CPUs of a vCPU without libvirt: the floor and the"
+        " entitlement, which follow from the XML, do not hold",
         "set the CPUs of the XML again (virsh vcpupin DOMAIN VCPU CPUS --live); then find out"
         " who changed the CPUs",
     )
@@ -280,7 +280,7 @@ class Kind(Enum):
     FOREIGN = (
         "foreign",
         "processes that are no guest compete with the guests by this weight, and the floors"
-        " and fair shares do not count them",
+        " and entitlements do not count them",
         "move the processes to a cgroup outside of the guests' slice",
     )
     QUOTA = (
