@@ -7,7 +7,7 @@ Each file of a cgroup is read once. Source of the CPU time: proc(5), ``/proc/PID
 import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cpu_tiers.errors import Fault
 from cpu_tiers.model.cpu_set import CpuSet
@@ -51,12 +51,27 @@ def read_host(domains: Collection[Domain], files: Files | None = None) -> HostCg
     for uuid, pid in find_guests(files, domains).items():
         with files.noted(f"/proc/{pid}"):
             guests[uuid] = _guest(files, hierarchy, pid)
+    around = read_around(files, hierarchy, guests)
+    paths = {guest.path for guest in guests.values()} - {"/"}
+    inner = (f"{guest.path}/{name}" for guest in guests.values() for name in guest.inner_weights)
+    quotas, idle = _limits(files, hierarchy, [*_parents(paths), *paths, *inner])
+    return replace(
+        around,
+        quotas=quotas,
+        idle=frozenset(idle),
+        sched_ext=_sched_ext(files),
+        faults=tuple(files.faults),
+    )
+
+
+def read_around(
+    files: Files, hierarchy: Hierarchy, guests: Mapping[str, GuestCgroup]
+) -> HostCgroups:
+    """Return the guests with the weights of the cgroups above and beside them only."""
     paths = {guest.path for guest in guests.values()} - {"/"}
     parents = _parents(paths)
     # The siblings of the cgroups above guests count, too; the guests themselves are left out.
     above = _weights(files, hierarchy, _children(files, hierarchy, _parents(parents - {"/"})))
-    inner = (f"{guest.path}/{name}" for guest in guests.values() for name in guest.inner_weights)
-    quotas, idle = _limits(files, hierarchy, [*parents, *paths, *inner])
     # A cgroup that has the name of a guest is left out, since a guest may start at any time.
     beside = [
         path
@@ -68,10 +83,6 @@ def read_host(domains: Collection[Domain], files: Files | None = None) -> HostCg
         guests=guests,
         above=above,
         beside=_weights(files, hierarchy, beside, populated=True),
-        quotas=quotas,
-        idle=frozenset(idle),
-        sched_ext=_sched_ext(files),
-        faults=tuple(files.faults),
     )
 
 

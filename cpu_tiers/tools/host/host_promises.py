@@ -1,6 +1,7 @@
 """What a host promises its guests, by its nova.conf and by Placement."""
 
 from collections.abc import Collection, Iterable, Mapping
+from fractions import Fraction
 
 from oslo_config import cfg
 
@@ -11,8 +12,9 @@ from cpu_tiers.tools.frame.host_arguments import host_inventories
 from cpu_tiers.tools.host.audit_evidence import promised_occupancy
 from cpu_tiers.tools.host.checks.due import Dues, dues_of
 from cpu_tiers.tools.host.checks.evidence import shared_weight
+from cpu_tiers.tools.host.checks.oversold import foreign_weights
 from cpu_tiers.tools.host.watched_guest import WatchedGuest
-from cpu_tiers.tools.tiers.domain import Domain
+from cpu_tiers.tools.tiers.domain import Domain, HostCgroups
 from cpu_tiers.tools.tiers.occupancy import Figures
 from cpu_tiers.tools.tiers.sold import Sale
 
@@ -49,9 +51,16 @@ class HostPromises:
         dues = dues_of(occupancy, self._dedicated, self.sale)
         return {name: (of, dues[name]) for name, of in occupancy.figures().items()}
 
-    def weights(self, guests: Iterable[WatchedGuest]) -> float:
-        """Return what the guests weigh together on the shared CPUs, in shares."""
-        return sum(
-            float(shared_weight(guest.cgroup.weight or 0, guest.domain.vcpu_sets, self._dedicated))
-            for guest in guests
+    def weights(self, guests: Iterable[WatchedGuest], around: HostCgroups) -> float:
+        """Return what competes on the shared CPUs, in shares.
+
+        :param around: the cgroups above and beside the guests.
+        """
+        of_guests = sum(
+            (
+                shared_weight(guest.cgroup.weight or 0, guest.domain.vcpu_sets, self._dedicated)
+                for guest in guests
+            ),
+            Fraction(0),
         )
+        return float(of_guests + sum(foreign_weights(around, of_guests)))

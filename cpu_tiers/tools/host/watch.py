@@ -209,7 +209,7 @@ class WatchCollector:
             (counter, "host_missing_seconds", "What all guests did not get", reading.missing),
             (gauge, "host_shares", "Shares that the host sells", reading.shares),
             (gauge, "provider_file_faults", faults, reading.file_faults),
-            (gauge, "host_weight_shares", "Weights of all guests in shares", reading.weights),
+            (gauge, "host_weight_shares", "Weights that compete, in shares", reading.weights),
         ):
             if value is not None:
                 yield new_family(f"{PREFIX}_{name}", text, value)

@@ -18,7 +18,7 @@ from cpu_tiers.inventory import Host
 from cpu_tiers.tools.cgroup import hierarchy
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.hierarchy import HOST_PRESSURE, Stalls
-from cpu_tiers.tools.cgroup.host import quotas_inside, read_host
+from cpu_tiers.tools.cgroup.host import quotas_inside, read_around, read_host
 from cpu_tiers.tools.cgroup.processes import Newcomers, read_cpu_times, read_process_time
 from cpu_tiers.tools.frame.server_arguments import tier_names
 from cpu_tiers.tools.host.checks.delivery import delivery_of
@@ -223,7 +223,12 @@ class WatchedHost:
                 process_ran=self._process_ran(guest.cgroup.pid, guest.process_ran),
                 vcpus_ran=guest.totals.ran,
             )
-        self._weights = self._promises.weights(self._guests.values())
+        self._add_up_weights()
+
+    def _add_up_weights(self) -> None:
+        cgroups = {uuid: guest.cgroup for uuid, guest in self._guests.items()}
+        around = read_around(self._files, self._hierarchy, cgroups)
+        self._weights = self._promises.weights(self._guests.values(), around)
 
     def _stalls(self, path: str, limited: tuple[str, ...]) -> Stalls | None:
         stalls = None
@@ -300,7 +305,7 @@ class WatchedHost:
                 cap=dues.cap_cpus if dues else None,
                 rates=tuple(map(float, dues.vcpus)) if dues else (),
             )
-        self._weights = self._promises.weights(self._guests.values())
+        self._add_up_weights()
 
     def _is_new(self, reason: object) -> bool:
         """Tell whether a reason for a warning has not been logged in the last hour."""

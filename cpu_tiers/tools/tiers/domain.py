@@ -141,6 +141,27 @@ class HostCgroups:
     sched_ext: str | None = None
     faults: tuple[Fault, ...] = ()
 
+    @property
+    def above_guests(self) -> list[str]:
+        """Return the paths of the cgroups that contain guests and have a weight, sorted."""
+        paths = {
+            "/".join(guest.path.split("/")[:depth])
+            for guest in self.guests.values()
+            for depth in range(2, guest.path.count("/") + 1)
+        }
+        return sorted(paths & set(self.above))
+
+    def heavier_siblings(self, path: str) -> list[str]:
+        """Return the paths of the siblings without guests that weigh more than a cgroup."""
+        parent, above_guests = path.rpartition("/")[0], set(self.above_guests)
+        return [
+            sibling
+            for sibling, weight in self.above.items()
+            if sibling.rpartition("/")[0] == parent
+            and sibling not in above_guests
+            and weight > self.above[path]
+        ]
+
 
 class CpuTime(NamedTuple):
     """The CPU time of a vCPU in seconds.

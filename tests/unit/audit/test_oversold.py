@@ -63,6 +63,46 @@ def test_reserved_shares_are_not_for_sale() -> None:
     assert "the host sells 250: on a busy host a share keeps 83.3%" in finding.found
 
 
+@pytest.mark.parametrize(
+    ("above", "slices"),
+    [
+        pytest.param({"/machine.slice": 100, "/system.slice": 100}, 0, id="no heavier"),
+        # 300 : 100 of the guests' 200
+        pytest.param({"/machine.slice": 100, "/system.slice": 300}, 600, id="thrice as heavy"),
+        pytest.param(
+            {"/machine.slice": 100, "/system.slice": 300, "/user.slice": 100, "/other": 150},
+            900,
+            id="two heavier, and one that is not",
+        ),
+        pytest.param({"/machine.slice": 0, "/system.slice": 100}, 0, id="cpu.idle of the guests"),
+    ],
+)
+def test_slices_that_outweigh_the_guests(above: dict[str, int], slices: int) -> None:
+    host = evidence(GOLD, PLAIN, found=cgroups(gold=100, plain=100, above=above), shares=800)
+    assert shared_weights(host).slices == slices
+    texts = [finding.found for finding in check_oversold(host)]
+    assert texts == (
+        [
+            "1100 shares compete for CPU time, and the host sells 800: on a busy host a share"
+            " keeps 72.7% of what it is sold as, servers with a tier have 100, 1 without a tier"
+            " have 100, slices beside all guests have 900"
+        ]
+        if slices == 900
+        else []
+    )
+
+
+def test_a_cgroup_among_the_guests_is_outweighed_with_them() -> None:
+    found = cgroups(
+        gold=100,
+        above={"/machine.slice": 100, "/system.slice": 200},
+        parts={"beside": {"/machine.slice/x": 50}},
+    )
+    weights = shared_weights(evidence(GOLD, found=found))
+    # 200 : 100 of 150
+    assert [weights.foreign, weights.slices, weights.total] == [50, 300, 450]
+
+
 def test_servers_that_are_shut_off_have_sold_shares() -> None:
     allocated = HostShares(capacity=200, held={"gold-uuid": 100, "off": 100})
     host = evidence(GOLD, PLAIN, allocated=allocated, shares=200, found=cgroups(gold=100))

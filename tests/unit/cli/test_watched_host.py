@@ -68,6 +68,26 @@ def test_the_promises_change_with_the_guests(tmp_path: Path) -> None:
     assert machine.described == [{GOLD}, {PLAIN}]
 
 
+@pytest.mark.parametrize("kind", ["v1", "v2 systemd"])
+def test_foreign_cgroups_and_heavy_slices_weigh(tmp_path: Path, kind: Kind) -> None:
+    machine = Machine(tmp_path, kind)
+    machine.start(GOLD)
+    machine.read()
+    default = machine.layout.default  # of the guest's cgroup, and of the guests' slice
+    assert machine.watched.reading.weights == default
+    parent = machine.layout.paths[GOLD].rpartition("/")[0]
+    machine.layout.weight(f"{parent}/batch", 500)
+    machine.layout.file(f"{parent}/batch", "cgroup.procs", "cgroup.events", "populated 1\n")
+    machine.layout.weight("/system.slice", default)
+    machine.read(30)
+    assert machine.watched.reading.weights == default  # weights are read once in a minute
+    machine.read(30)
+    assert machine.watched.reading.weights == default + 500
+    machine.layout.weight("/system.slice", 3 * default)
+    machine.read(60)
+    assert machine.watched.reading.weights == 4 * (default + 500)
+
+
 def test_the_least_weight_without_a_tier(tmp_path: Path) -> None:
     conf = tmp_path / "nova.conf"
     conf.write_text("[libvirt]\nleast_weight_without_tier = true\n")

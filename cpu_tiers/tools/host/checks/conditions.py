@@ -76,18 +76,11 @@ def _outweighed(cgroups: HostCgroups) -> Iterator[Finding]:
 
     A process in the parent, and each cgroup that is made there, has the default weight.
     """
-    above_guests = {
-        "/".join(guest.path.split("/")[:depth])
-        for guest in cgroups.guests.values()
-        for depth in range(2, guest.path.count("/") + 1)
-    }
-    for path in sorted(above_guests & set(cgroups.above)):
+    for path in cgroups.above_guests:
         parent, weight = path.rpartition("/")[0], cgroups.above[path]
         heavier = [
-            f"its sibling {sibling} has weight {sibling_weight}"
-            for sibling, sibling_weight in cgroups.above.items()
-            if sibling.rpartition("/")[0] == parent and sibling not in above_guests
-            if sibling_weight > weight
+            f"its sibling {sibling} has weight {cgroups.above[sibling]}"
+            for sibling in cgroups.heavier_siblings(path)
         ]
         default = DEFAULT_WEIGHT[cgroups.version]
         # The kernel shows another weight while cpu.idle is on, which is a finding of its own.

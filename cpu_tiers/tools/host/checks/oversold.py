@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind, shared_weight
-from cpu_tiers.tools.tiers.domain import Domain
+from cpu_tiers.tools.tiers.domain import Domain, HostCgroups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,16 +19,36 @@ class SharedWeights:
     :param tiers: the weights of guests with a tier, and the shares of servers that are shut off.
     :param untiered: the weight of each guest without a tier.
     :param foreign: the weights of cgroups without a guest beside the guests.
+    :param slices: the weights of slices that outweigh the guests, in shares of the guests. A slice
+        that weighs no more than all guests together is on each host, and does not count.
     """
 
     tiers: Fraction
     untiered: tuple[Fraction, ...]
-    foreign: int
+    foreign: Fraction
+    slices: Fraction
 
     @property
     def total(self) -> Fraction:
         """Return all weights together."""
-        return self.tiers + sum(self.untiered) + self.foreign
+        return self.tiers + sum(self.untiered) + self.foreign + self.slices
+
+
+def foreign_weights(cgroups: HostCgroups, guests: Fraction) -> tuple[Fraction, Fraction]:
+    """Return what cgroups beside the guests weigh, and slices that outweigh them, in shares.
+
+    All that is in a slice has the weight of the slice together: a slice of three times the weight
+    of the guests' slice weighs three times what is in the guests' slice.
+
+    :param guests: the weight of all guests together.
+    """
+    foreign, slices = Fraction(sum(cgroups.beside.values())), Fraction(0)
+    for path in cgroups.above_guests:
+        if not cgroups.above[path]:  # cpu.idle, which is a finding of its own
+            continue
+        heavier = sum(cgroups.above[sibling] for sibling in cgroups.heavier_siblings(path))
+        slices += (guests + foreign) * Fraction(heavier, cgroups.above[path])
+    return foreign, slices
 
 
 def shared_weights(evidence: Evidence) -> SharedWeights:
@@ -38,14 +58,17 @@ def shared_weights(evidence: Evidence) -> SharedWeights:
     running = {domain.uuid for domain in domains}
     held = evidence.allocated.held if evidence.allocated else {}
     shut_off = sum(shares for consumer, shares in held.items() if consumer not in running)
+    untiered = tuple(
+        weight
+        for domain in domains
+        if domain not in with_tier and (weight := _shared_weight(evidence, domain))
+    )
+    running_tiers = sum((_shared_weight(evidence, domain) for domain in with_tier), Fraction(0))
+    foreign = slices = Fraction(0)
+    if evidence.cgroups:
+        foreign, slices = foreign_weights(evidence.cgroups, running_tiers + sum(untiered))
     return SharedWeights(
-        tiers=sum((_shared_weight(evidence, domain) for domain in with_tier), Fraction(shut_off)),
-        untiered=tuple(
-            weight
-            for domain in domains
-            if domain not in with_tier and (weight := _shared_weight(evidence, domain))
-        ),
-        foreign=sum(evidence.cgroups.beside.values()) if evidence.cgroups else 0,
+        tiers=running_tiers + shut_off, untiered=untiered, foreign=foreign, slices=slices
     )
 
 
@@ -73,4 +96,6 @@ def _parts(weights: SharedWeights) -> Iterator[str]:
     if weights.untiered:
         yield f"{len(weights.untiered)} without a tier have {float(sum(weights.untiered)):.6g}"
     if weights.foreign:
-        yield f"cgroups without a guest have {weights.foreign}"
+        yield f"cgroups without a guest have {float(weights.foreign):.6g}"
+    if weights.slices:
+        yield f"slices beside all guests have {float(weights.slices):.6g}"
