@@ -36,7 +36,7 @@ from cpu_tiers.tools.cgroup.host import load_between, read_load
 from cpu_tiers.tools.cgroup.host import read_host as read_cgroups
 from cpu_tiers.tools.cgroup.nova_compute import find_config
 from cpu_tiers.tools.cgroup.processes import read_cpu_times
-from cpu_tiers.tools.cloud.cloud_show import read_audit_file
+from cpu_tiers.tools.cloud.audit_files import read_audit_file
 from cpu_tiers.tools.cloud.weigh import read_candidate_list
 from cpu_tiers.tools.compute_api import read_flavors as read_flavors_of_nova
 from cpu_tiers.tools.frame.app import main

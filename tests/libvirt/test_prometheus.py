@@ -163,6 +163,7 @@ TEXTS = {
     "move": "Move guests away, or see the class V of SCS-0100 in docs/reference/entitlement.rst",
     # 20 s a minute for 50 minutes
     "under_class": "gold guests of h had less than a fifth of a core for 16m 40s of a day",
+    "survive": "cpu-tiers plan survive names the worst host, and says how much more must be free.",
 }
 
 TEST = """\
@@ -219,6 +220,8 @@ tests:
         values: 2x9 0x70
       - series: cpu_tiers_shares_free{{host="h"}}
         values: -25x80
+      - series: cpu_tiers_cloud_hosts_may_not_fail
+        values: 0x20 2x60
       - series: cpu_tiers_cloud_timestamp_seconds
         values: 0x80
     alert_rule_test:
@@ -237,6 +240,14 @@ tests:
             exp_annotations:
               summary: "h has sold 25 shares beyond its capacity"
               description: "Move servers away: cpu-tiers cloud show names the hosts."
+      - {{eval_time: 70m, alertname: CpuTiersHostMayNotFail, exp_alerts: []}}
+      - eval_time: 81m
+        alertname: CpuTiersHostMayNotFail
+        exp_alerts:
+          - exp_labels: {{severity: ticket}}
+            exp_annotations:
+              summary: "If one of 2 hosts fails, servers find no place"
+              description: "{survive}"
       - {{eval_time: 60m, alertname: CpuTiersCloudUnread, exp_alerts: []}}
       - eval_time: 70m
         alertname: CpuTiersCloudUnread

@@ -24,6 +24,8 @@ class CloudMetrics:
     :param rooms: how many more servers of each tier fit; empty if nobody knows.
     :param groups: the names of the hosts of each availability zone or host aggregate.
     :param time: when the cloud was read, in seconds since 1970.
+    :param homeless: how many servers find no place if a host fails, for each host; ``None`` if
+        nobody knows.
     """
 
     def __init__(
@@ -32,8 +34,10 @@ class CloudMetrics:
         rooms: Sequence[TierRoom],
         groups: Mapping[str, frozenset[str]],
         time: float,
+        homeless: Sequence[int] | None = None,
     ) -> None:
         self._cloud, self._rooms, self._groups, self._time = cloud, rooms, groups, time
+        self._homeless = homeless
 
     def text(self) -> bytes:
         """Return the file."""
@@ -62,6 +66,7 @@ class CloudMetrics:
             "cloud_hosts_over", "Hosts with more allocated than the capacity", [("", len(over))]
         )
         yield _gauge("cloud_timestamp_seconds", "Time of the reading", [("", self._time)])
+        yield from _survival(self._homeless)
         rooms = ((room.tier, room.more) for room in self._rooms)
         yield _gauge("tier_room", "Servers of the tier that still fit", rooms, "tier")
         untiered = _untiered(self._cloud, hosts)
@@ -78,6 +83,16 @@ def _untiered(cloud: SoldCloud, hosts: Iterable[str]) -> Mapping[str, int]:
         if part.tier == NO_TIER and part.resource_class == VCPU and part.host in wanted:
             servers[part.host].add(part.consumer)
     return Counter({host: len(of_host) for host, of_host in sorted(servers.items())})
+
+
+def _survival(homeless: Sequence[int] | None) -> "Iterator[Metric]":
+    """Yield which hosts may not fail; 0 of a cloud that survives the loss of any single host."""
+    if homeless is not None:
+        text = "Hosts of which a server finds no place if the host fails"
+        number = sum(map(bool, homeless))
+        yield _gauge("cloud_hosts_may_not_fail", text, [("", number)])
+        text = "Servers without a place after the worst failure of a single host"
+        yield _gauge("cloud_homeless_servers", text, [("", max(homeless, default=0))])
 
 
 def _shares(name: str, label: str, sums: Mapping[str, ClassSum]) -> "Iterator[Metric]":

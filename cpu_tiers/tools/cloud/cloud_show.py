@@ -1,113 +1,41 @@
-"""``cpu-tiers cloud show``: what of a cloud is sold and left, by host, by tier and by group.
-
-The page also shows what ``host audit`` and ``host watch`` say of hosts: the list of ``host audit
--f json``, or metrics. None of these files names its host, so the name of the file does.
-"""
+"""``cpu-tiers cloud show``: what of a cloud is sold and left, by host, by tier and by group."""
 
 import logging
-import math
 import time
 from argparse import ArgumentParser, Namespace
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from oslo_config import cfg
 from rich.console import Console
 
 from cpu_tiers.errors import CpuTiersError, FaultList, InvalidInput
+from cpu_tiers.tools.cloud.audit_files import read_audit_file
 from cpu_tiers.tools.cloud.capacity import tier_rooms
 from cpu_tiers.tools.cloud.cloud_metrics import CloudMetrics
 from cpu_tiers.tools.cloud.cloud_projects import print_projects, project_rows, read_owners
 from cpu_tiers.tools.cloud.cloud_text import excess_names, print_cloud, rows_of
 from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_aggregates, read_server_names
 from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
-from cpu_tiers.tools.frame.documents import read_bytes, read_json
 from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
-from cpu_tiers.tools.frame.server_request import tell_unknown_states
+from cpu_tiers.tools.frame.server_request import queries_of, request_of, tell_unknown_states
 from cpu_tiers.tools.frame.terminal import ProgressLine
-from cpu_tiers.tools.page.cloud_data import AuditedHost, AuditFinding, GuestFigures
+from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of
+from cpu_tiers.tools.page.cloud_data import AuditedHost
 from cpu_tiers.tools.placement.cloud_reader import read_sold_cloud
+from cpu_tiers.tools.plan.read import read_cloud as hosts_of_plan
+from cpu_tiers.tools.plan.survive import homeless_servers
 from cpu_tiers.tools.simulation.project_sales import project_sales
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.sold import SoldCloud, SoldPart, TierRoom, sold_cloud
 from cpu_tiers.tools.tiers.tier import Tier
 
 LOG = logging.getLogger(__name__)
-
-_GUEST_METRICS = {
-    "cpu_tiers_guest_floor_cpus": "floor",
-    "cpu_tiers_watch_floor_cpus": "floor",
-    "cpu_tiers_guest_due_cpus": "due",
-    "cpu_tiers_watch_due_seconds_total": "due",
-    "cpu_tiers_guest_delivered_cpus": "ran",
-    "cpu_tiers_watch_ran_seconds_total": "ran",
-}
-"""The metrics of a guest that the page shows. What was due and what ran have the same unit."""
-
-
-def read_audit_file(path: str) -> AuditedHost:
-    """Return what a file says of a host.
-
-    :raises InvalidInput: with every fault of the file.
-    """
-    name = Path(path).name
-    for suffix, read in ((".json", _read_findings), (".prom", _read_metrics)):
-        if name.endswith(suffix) and name != suffix:
-            return read(name.removesuffix(suffix), path)
-    allowed = "name the file after its host, such as compute-1.json or compute-1.prom"
-    raise InvalidInput.of("--audit", f"got {path!r}", allowed)
-
-
-def _read_findings(host: str, path: str) -> AuditedHost:
-    rows = read_json(path, "give the output of cpu-tiers host audit -f json")
-    if not isinstance(rows, list):
-        given = f"a JSON {type(rows).__name__}"
-        raise InvalidInput.of(path, given, "give the output of cpu-tiers host audit -f json")
-    faults = FaultList()
-    findings = []
-    for number, row in enumerate(rows):
-        body = row if isinstance(row, Mapping) else {}
-        texts = [text for key in AuditFinding._fields if isinstance(text := body.get(key), str)]
-        if len(texts) < len(AuditFinding._fields):
-            allowed = f"give a finding with the texts {', '.join(AuditFinding._fields)}"
-            faults.add(f"{path}, finding {number}", f"got {row!r}", allowed)
-        elif body.get("fixed") is not True:
-            findings.append(AuditFinding(*texts))
-    faults.raise_if_any()
-    return AuditedHost(host=host, findings=tuple(findings))
-
-
-def _read_metrics(host: str, path: str) -> AuditedHost:
-    from prometheus_client.parser import text_string_to_metric_families
-
-    try:
-        families = text_string_to_metric_families(read_bytes(path).decode())
-        guests = tuple(_guests(families))
-    except (ValueError, KeyError, IndexError, OverflowError) as error:
-        allowed = "give metrics of cpu-tiers host audit --prometheus or host watch"
-        raise InvalidInput.of(path, f"no metrics ({error})", allowed) from error
-    return AuditedHost(host=host, guests=guests)
-
-
-def _guests(families: Iterable[Any]) -> Iterable[GuestFigures]:
-    values: dict[tuple[str, str, str], dict[str, float]] = {}
-    for family in families:
-        for sample in family.samples:
-            key = _GUEST_METRICS.get(sample.name)
-            if key and math.isfinite(sample.value):
-                labels = sample.labels
-                guest = (labels.get("uuid", ""), labels.get("guest", ""), labels.get("tier", ""))
-                values.setdefault(guest, {})[key] = sample.value
-    for (uuid, name, tier), of_guest in sorted(values.items()):
-        yield GuestFigures(uuid=uuid, name=name, tier=tier, **of_guest)
-
 
 ZONE = "zone"
 AGGREGATE = "aggregate"
@@ -168,6 +96,8 @@ def _read(parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> _G
         faults.add("--names", "given without --html", "give both: the page shows the servers")
     if parsed_args.names and parsed_args.snapshot:
         faults.add("--names", "given with --snapshot, which has no names", "give only one")
+    if parsed_args.survive and not parsed_args.prometheus:
+        faults.add("--survive", "given without --prometheus", "give both, or run plan survive")
     reports = [faults.read(read_audit_file, file) for file in parsed_args.audit]
     cloud = faults.read(cloud_source)
     faults.raise_if_any()
@@ -210,6 +140,12 @@ class CloudShow(NovaConfCommand, ListCommand):
             help="write metrics to this file, for the textfile collector of node_exporter",
         )
         parser.add_argument(
+            "--survive",
+            action="store_true",
+            help="add the metric of the hosts that may not fail, because a server would find no"
+            " place (see plan survive); Nova's API is asked for all servers",
+        )
+        parser.add_argument(
             "--names",
             action="store_true",
             help="show servers on the page with their names, for which Nova's API is asked",
@@ -231,7 +167,8 @@ class CloudShow(NovaConfCommand, ListCommand):
         is_of_hosts = kind in (ZONE, AGGREGATE)
         named = _read_host_groups(source, kind) if is_of_hosts else {}  # it may be refused
         owners = read_owners(source) if kind == PROJECT else None
-        cloud = sold_cloud(read_cloud(source), tiers, source.service_states)
+        snapshot = self._read_cloud(source, is_whole=parsed_args.survive)
+        cloud = sold_cloud(snapshot, tiers, source.service_states)
         groups = _groups_of(cloud.hosts, named, kind) if is_of_hosts else {}
         is_text = parsed_args.formatter == self.formatter_default
         wants_rooms = is_text or parsed_args.html or parsed_args.prometheus
@@ -240,7 +177,9 @@ class CloudShow(NovaConfCommand, ListCommand):
             names = _server_names(source) if parsed_args.names else {}
             _write(parsed_args.html, cloud, given, names, rooms, groups)
         if path := parsed_args.prometheus:
-            write_output(path, CloudMetrics(cloud, rooms, groups, time.time()).text())
+            homeless = self._homeless(conf, source, snapshot) if parsed_args.survive else None
+            metrics = CloudMetrics(cloud, rooms, groups, time.time(), homeless)
+            write_output(path, metrics.text())
         self.status = FOUND if cloud.excesses else 0
         if not is_text:
             tell_unknown_states(source.service_states)
@@ -261,6 +200,15 @@ class CloudShow(NovaConfCommand, ListCommand):
         parsed_args.print_text = print_with_projects
         return project_rows(sales, owners.names)
 
+    def _read_cloud(self, source: CloudSource, *, is_whole: bool) -> Snapshot:
+        """Return the cloud.
+
+        :param is_whole: whether to read all that a plan needs: traits, aggregates and servers.
+        """
+        if is_whole:
+            return read_snapshot_of(source, asks_nova=not self.wants_embedded)
+        return read_cloud(source)
+
     def _rooms(
         self,
         conf: cfg.ConfigOpts,
@@ -277,6 +225,21 @@ class CloudShow(NovaConfCommand, ListCommand):
             except CpuTiersError as error:  # the rest of the answer is complete
                 LOG.warning("How many more servers of each tier fit is left out: %s", error)
                 return []
+
+    def _homeless(
+        self, conf: cfg.ConfigOpts, source: CloudSource, snapshot: Snapshot
+    ) -> list[int] | None:
+        """Return how many servers find no place if each host fails; ``None`` after a warning."""
+        try:
+            self.find_tiers(conf, source)
+            hosts = hosts_of_plan(
+                snapshot, lambda flavor: queries_of(conf, request_of(conf, flavor))
+            ).hosts
+            with ProgressLine("losing each host") as line:
+                return homeless_servers(hosts, partial(line.tell_number, "hosts"))
+        except CpuTiersError as error:  # the other metrics are complete
+            LOG.warning("Whether the cloud survives the loss of a host is left out: %s", error)
+            return None
 
 
 def read_cloud(cloud: CloudSource) -> Snapshot:

@@ -5,6 +5,7 @@ a word in it, each row becomes a list of its fields instead. If the output is no
 is as wide as its rows.
 """
 
+import io
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TextIO
@@ -101,11 +102,32 @@ class ShowCommand(ShowOne):
     formatter_default = "table"
 
 
+_DOCUMENTS = ("csv", "json", "value", "yaml")
+
+
 class ListCommand(Lister):
     """A command with a list, whose tables fit the terminal."""
 
     formatter_namespace = "cpu_tiers.formatter.list"
     formatter_default = "table"
+
+    def produce_output(
+        self, parsed_args: Namespace, column_names: Sequence[str], data: Rows
+    ) -> Any:
+        """Print the list; a document for programs in one piece.
+
+        cliff prints a document in pieces, millions for a large cloud, and the stream looks for
+        secrets in each piece.
+        """
+        if parsed_args.formatter not in _DOCUMENTS:
+            return super().produce_output(parsed_args, column_names, data)
+        stdout, self.app.stdout = self.app.stdout, io.StringIO()
+        try:
+            status = super().produce_output(parsed_args, column_names, data)
+        finally:
+            document, self.app.stdout = self.app.stdout.getvalue(), stdout
+        stdout.write(document)
+        return status
 
 
 _BORDERS = 3

@@ -23,6 +23,7 @@ from cpu_tiers.tools.simulation.sold import (
     group_sums,
     percent,
 )
+from cpu_tiers.tools.simulation.tier_promises import tier_promises
 
 
 def cloud_page(
@@ -132,7 +133,26 @@ def _sections(
             rows=[(r.tier, r.flavor + r.note, r.more if r.is_exact else r.text) for r in rooms],
         )
         text = "Of one tier alone, as if the other tiers got no servers."
-        yield PageSection(key="more", title="Room", texts=[text], parts=[table])
+        parts = [table, *_promises(cloud, rooms)]
+        yield PageSection(key="more", title="Room", texts=[text], parts=parts)
+
+
+def _promises(cloud: SoldCloud, rooms: Sequence[TierRoom]) -> Iterator[PageTable]:
+    """Yield the table of what one server of each tier is promised, if any host sells shares."""
+    rows = [
+        (
+            *(each.tier, each.hosts, each.cpus),
+            *(round(float(cpus), 3) for cpus in (each.sold, each.promised)),
+            "V" if each.has_class else "-",
+        )
+        for each in tier_promises(rooms, cloud)
+    ]
+    if rows:
+        yield PageTable(
+            title="CPUs of one server of each tier, by kind of host",
+            columns=("tier", "hosts", "CPUs of a host", "sold", "kept when full", "SCS-0100"),
+            rows=rows,
+        )
 
 
 def _groups(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.tools.cloud.cloud_show import read_audit_file
+from cpu_tiers.tools.cloud.audit_files import read_audit_file
 from cpu_tiers.tools.page.cloud_data import AuditFinding, GuestFigures
 
 FINDING = {

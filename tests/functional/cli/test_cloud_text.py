@@ -1,6 +1,7 @@
 """The text of ``cloud show``, in terminals of several widths."""
 
 import io
+import re
 
 import pytest
 from rich.cells import cell_len
@@ -8,6 +9,7 @@ from rich.console import Console
 
 from cpu_tiers.tools.cloud.cloud_text import print_cloud
 from cpu_tiers.tools.frame.terminal import accept_any_text
+from cpu_tiers.tools.page.cloud import cloud_page
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.sold import TierRoom, sold_cloud
 from tests.functional.page.clouds import cloud_of
@@ -56,6 +58,10 @@ def test_what_a_tier_is_sold_and_what_servers_without_a_tier_leave_of_it() -> No
     assert "gold 1 4 0.500 0.360 V" in lines
     # 100 and 1024 of 800 shares with version 1, and 100 and 100 with version 2
     assert "a 800 100 1 71 % 100 %" in lines
+    page = cloud_page(cloud, ["gold"], [], "Placement", rooms=rooms).html()
+    number = '<td class="number">'
+    (row,) = re.findall(rf"<tr><td>gold</td>{number}.*?</tr>", page, re.DOTALL)
+    assert re.findall(r">([^<]+)</td>", row) == ["gold", "1", "4", "0.5", "0.36", "V"]
 
 
 def test_a_qualified_name_is_shortened_by_the_common_domain() -> None:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -149,6 +149,29 @@ def test_traits_that_nova_conf_avoids(plan: Run) -> None:
     words = " ".join(plan(document, "relieve", conf=conf, status=3).split())
     assert words.startswith("cn0 has CUSTOM_PRESSURE_CPU, which nova.conf avoids: --audit says")
     assert plan(document, "relieve", "cn1", conf=conf).startswith("Nothing to mend")
+
+
+def test_the_metric_of_survivors(run: Run, save: Run, tmp_path: Path) -> None:
+    conf, document = save("[DEFAULT]\n", "nova.conf"), cast(Any, cloud())
+    show = ["--config-file", conf, "cloud", "show", "-f", "json", "--survive"]
+
+    def metrics() -> dict[str, float]:
+        path = tmp_path / "cloud.prom"
+        run(*show, "--prometheus", path, "--snapshot", save(document, "cloud.json"))
+        return {
+            name.removeprefix("cpu_tiers_cloud_"): float(value)
+            for line in path.read_text().splitlines()
+            if not line.startswith("#")
+            for name, value in [line.rsplit(" ", 1)]
+        }
+
+    found = metrics()
+    assert (found["hosts_may_not_fail"], found["homeless_servers"]) == (0, 0)
+    document["providers"][1]["inventories"]["VCPU"]["total"] = 7  # 3 left, not 4
+    found = metrics()
+    assert (found["hosts_may_not_fail"], found["homeless_servers"]) == (1, 1)
+    result = run(*show, "--snapshot", save(document, "cloud.json"), status=1)
+    assert "--survive: given without --prometheus" in result.stderr
 
 
 def test_relief(plan: Run) -> None:

@@ -1,7 +1,10 @@
 """The metrics of ``cloud show --prometheus``."""
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cpu_tiers.tools.cloud.cloud_metrics import CloudMetrics
@@ -9,6 +12,10 @@ from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.sold import SoldCloud, TierRoom, sold_cloud
 from tests.unit.simulation.clouds import provider
+
+ROOT = Path(__file__).parents[3]
+RULES = ROOT / "etc" / "prometheus" / "cpu-tiers.rules.yml"
+BOARD = ROOT / "etc" / "grafana" / "cpu-tiers.json"
 
 PROVIDERS = (
     provider("a"),
@@ -34,7 +41,7 @@ def cloud(consumers: Mapping[str, Mapping[str, Mapping[str, int]]]) -> SoldCloud
 def test_metrics() -> None:
     rooms = [TierRoom("gold", "gold.2", 7), TierRoom("silver", "silver.2", 9, is_exact=False)]
     groups = {"fast": frozenset({"a", 'b"\n'}), "slow": frozenset({"c"})}
-    text = CloudMetrics(cloud(CONSUMERS), rooms, groups, 1.7e9).text().decode()
+    text = CloudMetrics(cloud(CONSUMERS), rooms, groups, 1.7e9, [0, 2, 3]).text().decode()
     samples = {
         (sample.name.removeprefix("cpu_tiers_"), *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)
@@ -45,6 +52,8 @@ def test_metrics() -> None:
         ("cloud_hosts", "disabled"): 1,
         ("cloud_hosts", "down"): 0,
         ("cloud_hosts_over",): 2,  # a_NUMA1 has 3 of 2 VCPU, and b 9 of 8
+        ("cloud_hosts_may_not_fail",): 2,
+        ("cloud_homeless_servers",): 3,  # after the worst failure
         ("cloud_timestamp_seconds",): 1.7e9,
         ("tier_room", "gold"): 7,
         ("tier_room", "silver"): 9,
@@ -58,8 +67,29 @@ def test_metrics() -> None:
     }
 
 
+@pytest.mark.parametrize("path", [RULES, BOARD], ids=lambda path: path.name)
+@pytest.mark.skipif(not RULES.exists(), reason="installed without the repository")
+def test_every_metric_that_is_read_exists(path: Path) -> None:
+    rooms = [TierRoom("gold", "gold.2", 7)]
+    groups = {"fast": frozenset({"a"})}
+    text = CloudMetrics(cloud(CONSUMERS), rooms, groups, 0.0, [0]).text().decode()
+    written = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+    used = {
+        name
+        for name in re.findall(r"\bcpu_tiers_\w+", path.read_text())
+        if not name.startswith(("cpu_tiers_watch_", "cpu_tiers_missing"))
+    }
+    assert len(used) >= 5
+    assert used <= written
+
+
 def test_a_host_that_vanishes_and_a_cloud_without_rooms() -> None:
-    assert b"tier_room{" not in CloudMetrics(cloud({}), [], {}, 0.0).text()
+    text = CloudMetrics(cloud({}), [], {}, 0.0).text()
+    assert b"tier_room{" not in text
+    assert b"may_not_fail" not in text
+    assert b"\ncpu_tiers_cloud_hosts_may_not_fail 0\n" in (
+        CloudMetrics(cloud({}), [], {}, 0.0, [0]).text()
+    )
     nothing = sold_cloud(Snapshot(providers=(), consumers={}), [])
     assert b"host=" not in CloudMetrics(nothing, [], {}, 0.0).text()
 
