@@ -18,6 +18,7 @@ html_theme_options = {
     "analytics_tracking_code": "",  # the default reports each reader to a server of others
     "display_badge": False,
     "show_other_versions": False,
+    "sidebar_search": True,
 }
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]

@@ -22,6 +22,7 @@ RUN_BY = {
     "docs/admin/numa.rst": "tests/cloud/test_admin.py",
     "docs/admin/quota.rst": "tests/cloud/test_admin.py",
     "docs/install/stock-nova.rst": "tests/cloud/test_stock_nova.py",
+    "docs/install/choose-hosts.rst": "tests/cloud/test_choose_hosts.py",
     "docs/admin/upgrade.rst": "tests/cloud/test_admin.py",
 }
 """The test that follows all sessions of a page, by the page."""

@@ -162,7 +162,7 @@ class DemoReport:
                 *(str(inventories[c].capacity) for c in (VCPU, VCPU_SHARES, MEMORY_MB)),
                 ", ".join((*other, *sorted(tree.root.traits))),
             )
-        self._console.print(table)
+        self._table(table)
         libvirt = cloud.conf.libvirt
         self._note(
             f"Each CPU is sold {cloud.conf.cpu_allocation_ratio:g} times, and each time with "
@@ -189,7 +189,7 @@ class DemoReport:
                 table.add_row(name, server.host, *(_score(server, host) for host in cloud.hosts))
             else:
                 table.add_row(name, Text("Placement says no", "red"))
-        self._console.print(table)
+        self._table(table)
         self._note("The score of each candidate. A dash: the host has too little left.")
 
     def _why(self, server: DemoServer) -> None:
@@ -199,15 +199,15 @@ class DemoReport:
             unused = [f"{name} not requested" for name, part in score.traits.items() if not part]
             row = (score.score, score.resource_score, score.trait_score)
             table.add_row(host, *(f"{part:.3f}" for part in row), ", ".join((*parts, *unused)))
-        self._console.print(table)
+        self._table(table)
 
     def guests(self, cloud: DemoCloud, servers: Iterable[DemoServer]) -> None:
         self._step(4, "When every server wants to run, the kernel divides the CPUs by weight")
-        self._console.print(_usages(cloud))
+        self._table(_usages(cloud))
         for host in cloud.hosts:
             flavors = {server.name: server.flavor for server in servers if server.host == host}
-            self._console.print(Text(f"\n{host}", "bold"))
-            self._console.print(_entitlements(cloud, host, flavors, self._bar))
+            self._console.print(Text(host, "bold"))
+            self._table(_entitlements(cloud, host, flavors, self._bar))
 
     def _bar(self, share: float, style: str) -> Text:
         """Return a bar with a filled part, which fits beside the other columns."""
@@ -231,6 +231,15 @@ class DemoReport:
 
     def _step(self, number: int, text: str) -> None:
         self._console.print(f"\n[bold]{number}. {text}[/bold]\n")
+
+    def _table(self, table: Table) -> None:
+        """Print a table without the blanks with which rich fills each line."""
+        for segments in self._console.render_lines(table, pad=False):
+            line = Text.assemble(*((part.text, part.style or "") for part in segments))
+            line.rstrip()
+            if line:
+                self._console.print(line, no_wrap=True, crop=False, overflow="ignore")
+        self._console.print()
 
     def _note(self, text: str) -> None:
         self._console.print(Text(text, "dim"), soft_wrap=not self._console.is_terminal)

@@ -1,9 +1,10 @@
 """The output of ``cpu-tiers demo`` on a terminal."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from tests.demo_picture import COMMAND, PICTURE, chosen, drawn, text_of
 
 ROOT = Path(__file__).parents[4]
 
@@ -20,6 +21,18 @@ def test_output(run: Callable[..., Any]) -> None:
     assert "    <shares>100</shares>" in "\n".join(lines)
 
 
-def test_the_picture_in_the_readme_is_part_of_the_output(run: Callable[..., Any]) -> None:
-    (picture,) = re.findall(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert picture in "".join(f"{line.rstrip()}\n" for line in run("demo").stdout.splitlines())
+def test_no_line_ends_with_blanks(run: Callable[..., Any]) -> None:
+    lines = run("demo").stdout.splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_the_picture_in_the_readme_has_the_lines_of_the_demo(run: Callable[..., Any]) -> None:
+    lines = run("demo").stdout.splitlines()
+    shown = text_of(PICTURE.read_text())
+    assert shown == [COMMAND, *chosen(lines, lines)]
+    assert len(shown) > 15
+    assert "](docs/demo.svg)" in (ROOT / "README.md").read_text()
+
+
+def test_a_command_draws_the_picture() -> None:
+    assert text_of(drawn()) == text_of(PICTURE.read_text())
