@@ -5,8 +5,10 @@ import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
+from lxml import etree
 
 from cpu_tiers.model.names import (
     DISK_GB,
@@ -23,6 +25,15 @@ from tests.processes.configuration import Sections
 from tests.processes.control import BIN
 
 HOST = "real"
+
+WATCHDOG = """
+    from lxml.builder import E
+
+    def elements(guest):
+        action = guest.flavor.extra_specs.get("our:watchdog")
+        return [E.devices(E.watchdog(model="i6300esb", action=action))] if action else []
+"""
+"""A plugin of another distribution, for the guests of flavors with the extra spec."""
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +66,27 @@ def conf(cloud: Cloud, folder: Path) -> Sections:
 
 
 @pytest.fixture(scope="module")
-def root(cloud: Cloud, folder: Path, conf: Sections) -> Iterator[Path]:
-    """The folder of libvirt, on a host that runs."""
-    cloud.start_compute(HOST, conf, command=(str(BIN / "cpu-tiers-nova-compute"), "--config-file"))
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of Python with a distribution that has a plugin for domain XML."""
+    site = tmp_path_factory.mktemp("site")
+    metadata = site / "our_watchdog-1.0.dist-info"
+    metadata.mkdir()
+    (site / "our_watchdog.py").write_text(dedent(WATCHDOG))
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: our_watchdog\nVersion: 1.0\n")
+    entry = "[cpu_tiers.domain_xml]\nwatchdog = our_watchdog:elements\n"
+    (metadata / "entry_points.txt").write_text(entry)
+    return site
+
+
+@pytest.fixture(scope="module")
+def root(cloud: Cloud, folder: Path, conf: Sections, site: Path) -> Iterator[Path]:
+    """The folder of libvirt, on a host that runs, and whose Python has the plugin."""
+    cloud.start_compute(
+        HOST,
+        conf,
+        command=(str(BIN / "cpu-tiers-nova-compute"), "--config-file"),
+        env={"PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])},
+    )
     yield folder
     cloud.computes[HOST].stop()
     for pid in guests(folder):  # Nova has deleted them, if it could
@@ -109,6 +138,37 @@ def test_a_mixed_server_of_a_tier(cloud: Cloud, root: Path) -> None:
     assert {vcpu: cpus(thread) for vcpu, thread in threads.items()} == {0: "0", 1: "1"}
     assert {weight(thread) for thread in threads.values()} == {100}
     cloud.delete(server)
+    cloud.wait_until(lambda: not guests(root), "the guest is gone")
+
+
+def watchdog(root: Path, pid: int) -> tuple[list[str | None], bool]:
+    """Return the actions of the watchdogs in the XML of a running guest, and whether QEMU has one.
+
+    libvirt keeps the XML of a running guest beside its process id.
+    """
+    (path,) = (
+        path for path in root.glob("run/qemu/instance-*.pid") if int(path.read_text()) == pid
+    )
+    elements = etree.parse(path.with_suffix(".xml")).iterfind("domain/devices/watchdog")
+    has_device = "i6300esb" in Path(f"/proc/{pid}/cmdline").read_text()
+    return [element.get("action") for element in elements], has_device
+
+
+def test_the_element_of_a_plugin_in_the_running_guest(cloud: Cloud, root: Path) -> None:
+    """At spawn and at a hard reboot; a guest for which the plugin has no element gets none."""
+    server = cloud.boot(cloud.flavor({"our:watchdog": "pause"}), host=HOST)
+    (spawned,) = guests(root)
+    assert watchdog(root, spawned) == (["pause"], True)
+    cloud.act(server, {"reboot": {"type": "HARD"}}, "ACTIVE")
+    (rebooted,) = guests(root)
+    assert rebooted != spawned
+    assert watchdog(root, rebooted) == (["pause"], True)
+    cloud.delete(server)
+    cloud.wait_until(lambda: not guests(root), "the guest is gone")
+    plain = cloud.boot(cloud.flavor({}), host=HOST)
+    (pid,) = guests(root)
+    assert watchdog(root, pid) == ([], False)
+    cloud.delete(plain)
     cloud.wait_until(lambda: not guests(root), "the guest is gone")
 
 
