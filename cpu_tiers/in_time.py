@@ -45,7 +45,7 @@ def in_time(
         raise TimeoutError("no answer in time") from error
 
 
-class Beside:
+class TimeBudget:
     """Work that a service of Nova does beside an answer, which costs the answer little time.
 
     Work that fails, or is not done in time, is dropped. After work that was not done in time, all

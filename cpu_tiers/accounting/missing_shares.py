@@ -17,7 +17,7 @@ from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.inventory import Inventory, limits_of
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.translators.contract import ServerRequest, as_existing
-from cpu_tiers.translators.shares import claimed_shares, divide
+from cpu_tiers.translators.shares import divide, requested_shares
 
 LOG = logging.getLogger(__name__)
 
@@ -95,8 +95,8 @@ def divide_by_vcpu(
         parts = divide(shortfall.shares, list(vcpus.values()))
         for provider, shares in zip(vcpus, parts, strict=True):
             if shares:
-                of_provider = replace(shortfall, resources={VCPU_SHARES: shares})
-                by_provider[provider] = (*by_provider.get(provider, ()), of_provider)
+                part = replace(shortfall, resources={VCPU_SHARES: shares})
+                by_provider[provider] = (*by_provider.get(provider, ()), part)
     return by_provider
 
 
@@ -169,10 +169,10 @@ def additions_of(
     :param used: what all consumers hold.
     """
     additions: dict[ConsumerId, Addition] = {}
-    for provider, of_provider in shortfalls.items():
+    for provider, provider_shortfalls in shortfalls.items():
         stock, taken = inventories.get(provider, {}), used.of(provider)
         left = {name: i.capacity - taken.get(name, 0) for name, i in stock.items()}
-        for shortfall in sorted(of_provider, key=lambda s: (s.shares, s.consumer)):
+        for shortfall in sorted(provider_shortfalls, key=lambda s: (s.shares, s.consumer)):
             limit = limits_of(shortfall.resources, stock, left)
             if not limit:
                 left |= {name: left[name] - n for name, n in shortfall.resources.items()}
@@ -191,9 +191,9 @@ def _requested_shares(owner: Owner, vcpus: int) -> int:
     """Return the shares of a server that exists: what nova-scheduler claims in a move, too."""
     server = ServerRequest(owner.flavor, owner.image)
     try:
-        return claimed_shares(server)
+        return requested_shares(server)
     except InvalidInput as error:  # the VCPU that the server holds is all that is known
         novas = GuestCpus(counts=CpuCounts(shared=vcpus, dedicated=0))
-        shares = claimed_shares(as_existing(server, novas))
+        shares = requested_shares(as_existing(server, novas))
         LOG.warning("%s gets %s %s: %s", owner.name, shares or "no", VCPU_SHARES, error)
         return shares

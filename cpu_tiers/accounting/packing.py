@@ -176,5 +176,5 @@ class _Search:
             return 0
         before, this = (self._items[self._order[d]] for d in (depth - 1, depth))
         are_alone = self._counts[before.consumer] == self._counts[this.consumer] == 1
-        alike = are_alone and (before.amounts, before.allowed) == (this.amounts, this.allowed)
-        return self.bins[self._order[depth - 1]] or 0 if alike else 0
+        is_equal = are_alone and (before.amounts, before.allowed) == (this.amounts, this.allowed)
+        return self.bins[self._order[depth - 1]] or 0 if is_equal else 0

@@ -67,8 +67,8 @@ class Relocation:
         """
         moved = self.amounts
         stays = {name: amount for name, amount in before[root].items() if name not in moved}
-        of_root = Portion({root: {**stays, NUMA_SERVER: 1}})
-        return before.without(root) + of_root + self.resources.renamed(uuid_of)
+        root_portion = Portion({root: {**stays, NUMA_SERVER: 1}})
+        return before.without(root) + root_portion + self.resources.renamed(uuid_of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ _Place = tuple[_Move, NumaNode]
 
 def relocate(
     tree: ProviderTree,
-    of_root: Mapping[ConsumerId, Amounts],
+    root_amounts: Mapping[ConsumerId, Amounts],
     residents: Mapping[ConsumerId, Resident],
     used: Portion[ProviderName] = _NOTHING,
 ) -> tuple[Relocation, ...]:
@@ -117,7 +117,7 @@ def relocate(
 
     :raises ServersDoNotFit: with every server for which no node has room.
     """
-    relocations, unplaced = assign_to_nodes(tree, of_root, residents, used)
+    relocations, unplaced = assign_to_nodes(tree, root_amounts, residents, used)
     if unplaced:
         raise ServersDoNotFit(part.fault for part in unplaced)
     return relocations
@@ -125,7 +125,7 @@ def relocate(
 
 def assign_to_nodes(
     tree: ProviderTree,
-    of_root: Mapping[ConsumerId, Amounts],
+    root_amounts: Mapping[ConsumerId, Amounts],
     residents: Mapping[ConsumerId, Resident],
     used: Portion[ProviderName] = _NOTHING,
 ) -> tuple[tuple[Relocation, ...], tuple[UnplacedPart, ...]]:
@@ -134,12 +134,12 @@ def assign_to_nodes(
     Returns the relocations of the consumers that fit, each whole, and the parts that do not fit.
 
     :param tree: the provider tree of the host as it is going to be.
-    :param of_root: what each consumer holds of the root, or is going to hold.
+    :param root_amounts: what each consumer holds of the root, or is going to hold.
         Amounts of which the root keeps an inventory stay there.
     :param residents: a consumer without a resident has no NUMA topology.
     :param used: what all consumers hold of the NUMA nodes already.
     """
-    moves = _moves(tree, of_root, residents)
+    moves = _moves(tree, root_amounts, residents)
     places, unplaced = _place(moves, numa_nodes.read_nodes(tree, used))
     homeless = {part.consumer for part in unplaced}
     fitting = [place for place in places if place[0].consumer not in homeless]
@@ -148,13 +148,13 @@ def assign_to_nodes(
 
 def _moves(
     tree: ProviderTree,
-    of_root: Mapping[ConsumerId, Amounts],
+    root_amounts: Mapping[ConsumerId, Amounts],
     residents: Mapping[ConsumerId, Resident],
 ) -> list[_Move]:
     moving, sizes = OF_NODES - tree.root.inventories.keys(), numa_nodes.page_sizes(tree)
     moves = []
-    for consumer in sorted(of_root):
-        amounts = {name: n for name, n in of_root[consumer].items() if name in moving and n}
+    for consumer in sorted(root_amounts):
+        amounts = {name: n for name, n in root_amounts[consumer].items() if name in moving and n}
         if amounts:
             resident = residents.get(consumer, Resident())
             parts = numa_nodes.divide_guest(amounts, resident.topology, resident.pinning, sizes)

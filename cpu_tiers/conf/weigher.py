@@ -206,8 +206,8 @@ def configured_scorings(options: Any) -> dict[str, Scoring]:
     :param options: the values of ``[filter_scheduler]``.
     :raises ExtensionError: a scoring of another distribution does not load.
     """
-    own, others = _of_options(options), _of_others()
-    return own | {name: others[name] for name in others if name not in own}
+    built_in, others = _of_options(options), _of_others()
+    return built_in | {name: others[name] for name in others if name not in built_in}
 
 
 def _of_options(options: Any) -> dict[str, Scoring]:

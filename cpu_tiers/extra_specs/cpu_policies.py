@@ -73,22 +73,22 @@ class RequestedPolicy(NamedTuple):
 
 def cpu_policy(flavor: Flavor, image: Image | None) -> CpuPolicy | None:
     """Return the policy of the spec's matrix; ``None`` if flavor and image have none."""
-    of_flavor, of_image = choices(flavor, POLICY, image, IMAGE_POLICY, _POLICIES)
-    if image is not None and (of_flavor, of_image) in _CONFLICTS:
+    flavor_value, image_value = choices(flavor, POLICY, image, IMAGE_POLICY, _POLICIES)
+    if image is not None and (flavor_value, image_value) in _CONFLICTS:
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name} and image {image.name}",
-            f"the flavor has {POLICY}={of_flavor}, the image {IMAGE_POLICY}={of_image}",
+            f"the flavor has {POLICY}={flavor_value}, the image {IMAGE_POLICY}={image_value}",
             "the image may not ask for another policy than the flavor",
         )
-    return of_flavor or of_image
+    return flavor_value or image_value
 
 
 def requested_policy(
-    flavor: Flavor, image: Image | None, own: OwnGroups, emulator_cpus: int | None
+    flavor: Flavor, image: Image | None, own_groups: OwnGroups, emulator_cpus: int | None
 ) -> RequestedPolicy | None:
     """Return the policy of flavor or image, else the policy that VCPU and PCPU amounts imply.
 
-    :param own: the flavor's own groups.
+    :param own_groups: the flavor's own groups.
     :param emulator_cpus: the PCPUs for emulator threads, beside the vCPUs; ``None`` if their
         policy has a fault.
     :returns: ``None`` if ``own`` lacks an amount of VCPU or PCPU, because the amount has a fault.
@@ -96,11 +96,11 @@ def requested_policy(
     """
     policy = cpu_policy(flavor, image)
     if policy is not None:
-        _refuse_own_amounts(flavor, policy, own)
+        _refuse_own_amounts(flavor, policy, own_groups)
         return RequestedPolicy(policy)
-    if lacks_amounts(flavor, own):
+    if lacks_amounts(flavor, own_groups):
         return None
-    vcpu, pcpu = own.amount(VCPU), own.amount(PCPU)
+    vcpu, pcpu = own_groups.amount(VCPU), own_groups.amount(PCPU)
     if pcpu:
         if emulator_cpus is not None:
             _check_sum(flavor, vcpu or 0, pcpu, emulator_cpus)
@@ -108,9 +108,9 @@ def requested_policy(
     return RequestedPolicy("shared") if vcpu else RequestedPolicy(None)
 
 
-def lacks_amounts(flavor: Flavor, own: OwnGroups) -> bool:
+def lacks_amounts(flavor: Flavor, own_groups: OwnGroups) -> bool:
     """Return whether an extra spec for an amount of VCPU or PCPU was not readable."""
-    read = sum(name in group.resources for group in own.groups for name in (VCPU, PCPU))
+    read = sum(name in group.resources for group in own_groups.groups for name in (VCPU, PCPU))
     given = (key for key in flavor.extra_specs if key.startswith("resources"))
     return sum(key.endswith((f":{VCPU}", f":{PCPU}")) for key in given) > read
 
@@ -133,14 +133,14 @@ def _check_sum(flavor: Flavor, vcpu: int, pcpu: int, emulator_cpus: int) -> None
         )
 
 
-def _refuse_own_amounts(flavor: Flavor, policy: CpuPolicy, own: OwnGroups) -> None:
+def _refuse_own_amounts(flavor: Flavor, policy: CpuPolicy, own_groups: OwnGroups) -> None:
     """Refuse amounts of VCPU and PCPU beside a policy, which says the same in another way.
 
     An amount of 0 is allowed for a class that the policy does not claim.
     """
     faults = FaultList()
     for name in (VCPU, PCPU):
-        amount = own.amount(name)
+        amount = own_groups.amount(name)
         if amount or (amount == 0 and name in _CLAIMS[policy]):
             with faults:
                 raise ConflictingExtraSpecs.of(
@@ -151,14 +151,16 @@ def _refuse_own_amounts(flavor: Flavor, policy: CpuPolicy, own: OwnGroups) -> No
     faults.raise_if_any()
 
 
-def thread_policy(flavor: Flavor, image: Image | None, own: OwnGroups) -> ThreadPolicy | None:
+def thread_policy(
+    flavor: Flavor, image: Image | None, own_groups: OwnGroups
+) -> ThreadPolicy | None:
     """Return the thread policy of extra spec or image property, or of a trait.
 
-    :param own: the flavor's own groups.
+    :param own_groups: the flavor's own groups.
     """
     faults = FaultList()
     policy = faults.read(thread_policy_by_key, flavor, image)
-    by_trait = faults.read(_thread_policy_by_trait, flavor, image, own)
+    by_trait = faults.read(_thread_policy_by_trait, flavor, image, own_groups)
     faults.raise_if_any()
     if policy and by_trait:
         raise ConflictingExtraSpecs.of(
@@ -172,27 +174,27 @@ def thread_policy(flavor: Flavor, image: Image | None, own: OwnGroups) -> Thread
 
 def thread_policy_by_key(flavor: Flavor, image: Image | None) -> ThreadPolicy | None:
     """Return the policy of extra spec or image property, without regard to traits."""
-    of_flavor, of_image = choices(
+    flavor_value, image_value = choices(
         flavor, THREAD_POLICY, image, IMAGE_THREAD_POLICY, _THREAD_POLICIES
     )
-    if image is not None and of_image and of_flavor not in (None, "prefer", of_image):
+    if image is not None and image_value and flavor_value not in (None, "prefer", image_value):
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name} and image {image.name}",
-            f"the flavor has {THREAD_POLICY}={of_flavor},"
-            f" the image {IMAGE_THREAD_POLICY}={of_image}",
+            f"the flavor has {THREAD_POLICY}={flavor_value},"
+            f" the image {IMAGE_THREAD_POLICY}={image_value}",
             "the image may not ask for another policy than the flavor, unless that is prefer",
         )
-    return of_flavor or of_image
+    return flavor_value or image_value
 
 
 def _thread_policy_by_trait(
-    flavor: Flavor, image: Image | None, own: OwnGroups
+    flavor: Flavor, image: Image | None, own_groups: OwnGroups
 ) -> ThreadPolicy | None:
     # An image can only require a trait: the translator image_traits refuses other values.
     required = _HYPERTHREADING_TRAIT in properties(image) or any(
-        HYPERTHREADING in g.required for g in own.groups
+        HYPERTHREADING in g.required for g in own_groups.groups
     )
-    forbidden = any(HYPERTHREADING in group.forbidden for group in own.groups)
+    forbidden = any(HYPERTHREADING in group.forbidden for group in own_groups.groups)
     if required and forbidden:
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name}, {_HYPERTHREADING_TRAIT} of its groups and its image",
@@ -231,10 +233,10 @@ def choices(
     if key not in flavor.extra_specs and image_key not in properties(image):
         return None, None
     faults = FaultList()
-    of_flavor = faults.read(_choice, flavor, flavor.extra_specs, key, words)
-    of_image = image and faults.read(_choice, image, image.properties, image_key, words)
+    flavor_value = faults.read(_choice, flavor, flavor.extra_specs, key, words)
+    image_value = image and faults.read(_choice, image, image.properties, image_key, words)
     faults.raise_if_any()
-    return of_flavor, of_image
+    return flavor_value, image_value
 
 
 def _choice(

@@ -87,25 +87,25 @@ class _Request(NamedTuple):
 
 
 def guest_cpus(
-    flavor: Flavor, image: Image | None = None, own: OwnGroups | None = None
+    flavor: Flavor, image: Image | None = None, own_groups: OwnGroups | None = None
 ) -> GuestCpus:
     """Return the CPUs, the NUMA nodes and the memory pages of a guest.
 
-    :param own: the flavor's own groups, if the caller has read them already.
+    :param own_groups: the flavor's own groups, if the caller has read them already.
     :raises InvalidInput: with the faults of all keys, and with the faults of keys that
         contradict each other.
     """
     faults = FaultList()
-    own = read_groups(flavor, faults) if own is None else own
+    own_groups = read_groups(flavor, faults) if own_groups is None else own_groups
     if has_no_cpu_keys(flavor, image):
         faults.raise_if_any()
         return GuestCpus(counts=CpuCounts(shared=flavor.vcpus, dedicated=0))
-    requested = _requested(flavor, image, own, faults)
+    requested = _requested(flavor, image, own_groups, faults)
     with faults:
         _check_policies(requested)
     guest = GuestCpus(
         # resources:VCPU=0 says that the server claims no VCPU, as flavors for bare metal do.
-        counts=CpuCounts(shared=0 if own.amount(VCPU) == 0 else flavor.vcpus, dedicated=0),
+        counts=CpuCounts(shared=0 if own_groups.amount(VCPU) == 0 else flavor.vcpus, dedicated=0),
         policy=requested.cpus.policy if requested.cpus else None,
         thread_policy=requested.thread_policy,
         emulator_threads=requested.emulator_threads,
@@ -118,16 +118,18 @@ def guest_cpus(
     return guest
 
 
-def _requested(flavor: Flavor, image: Image | None, own: OwnGroups, faults: FaultList) -> _Request:
+def _requested(
+    flavor: Flavor, image: Image | None, own_groups: OwnGroups, faults: FaultList
+) -> _Request:
     """Return what flavor and image request, and collect the faults of each key."""
     from cpu_tiers.extra_specs.numa import node_count, page_size
 
-    threads = faults.read(policies.thread_policy, flavor, image, own)
+    threads = faults.read(policies.thread_policy, flavor, image, own_groups)
     emulator_threads = faults.read(policies.emulator_threads_policy, flavor)
     emulator_cpus = None
     if emulator_threads or not _sets_emulator_threads(flavor):
         emulator_cpus = int(emulator_threads == "isolate")
-    cpus = faults.read(policies.requested_policy, flavor, image, own, emulator_cpus)
+    cpus = faults.read(policies.requested_policy, flavor, image, own_groups, emulator_cpus)
     realtime = faults.read(masks.is_realtime, flavor)
     nodes = faults.read(node_count, flavor, image)
     pages = faults.read(page_size, flavor, image)

@@ -30,8 +30,8 @@ def traits_for_cpus(flavor: Flavor, image: Image | None) -> frozenset[str]:
     Where Nova's own key for the emulator threads policy is set, too, each host knows the policy.
     """
     needed = set()
-    own = read_groups(flavor, FaultList())
-    if own.amount(names.VCPU) and own.amount(names.PCPU):
+    own_groups = read_groups(flavor, FaultList())
+    if own_groups.amount(names.VCPU) and own_groups.amount(names.PCPU):
         needed.add(names.AMOUNTS_TRAIT)
     elif _is_mixed_by_realtime_mask(flavor, image):
         needed.add(names.REALTIME_MASK_TRAIT)

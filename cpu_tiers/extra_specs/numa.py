@@ -56,9 +56,9 @@ def asks_for_nodes(flavor: Flavor, image: Image | None) -> bool:
     return NODES in flavor.extra_specs or IMAGE_NODES in properties(image)
 
 
-def has_cpus_only(specs: Mapping[str, str], of_image: Mapping[str, str]) -> bool:
+def has_cpus_only(specs: Mapping[str, str], image_properties: Mapping[str, str]) -> bool:
     """Return whether flavor or image describe the CPUs of nodes, and the memory of no node."""
-    keys = {*specs, *of_image}
+    keys = {*specs, *image_properties}
     return not keys.isdisjoint((f"{CPUS}.0", f"{IMAGE_CPUS}.0")) and not _has_any_memory(keys)
 
 
@@ -121,11 +121,11 @@ def _from_both(flavor: Flavor, key: str, image_key: str) -> InvalidInput:
 
 def _listed(flavor: Flavor, image: Image | None, key: str, image_key: str) -> list[_Setting]:
     """Return the values of ``key.0``, ``key.1`` and so on, from flavor or image, not from both."""
-    of_flavor = _numbered(flavor, flavor.extra_specs, key)
-    of_image = [] if image is None else _numbered(image, image.properties, image_key)
-    if of_flavor and of_image:
+    flavor_values = _numbered(flavor, flavor.extra_specs, key)
+    image_values = [] if image is None else _numbered(image, image.properties, image_key)
+    if flavor_values and image_values:
         raise _from_both(flavor, key, image_key)
-    return of_flavor or of_image
+    return flavor_values or image_values
 
 
 def _numbered(source: Flavor | Image, texts: Mapping[str, str], key: str) -> list[_Setting]:
@@ -240,21 +240,21 @@ def page_size(flavor: Flavor, image: Image | None) -> PageSize | None:
         leave the choice to the image.
     """
     faults = FaultList()
-    size, of_flavor = None, flavor.extra_specs.get(PAGE_SIZE)
-    if of_flavor is not None:
-        size = faults.read(_parse_page_size, of_flavor, flavor.spec(PAGE_SIZE))
+    size, flavor_size = None, flavor.extra_specs.get(PAGE_SIZE)
+    if flavor_size is not None:
+        size = faults.read(_parse_page_size, flavor_size, flavor.spec(PAGE_SIZE))
     if image is not None and IMAGE_PAGE_SIZE in image.properties:
-        of_image = image.properties[IMAGE_PAGE_SIZE]
+        image_size = image.properties[IMAGE_PAGE_SIZE]
         if not faults.faults and size not in ("any", "large"):
             raise ConflictingExtraSpecs.of(
                 f"flavor {flavor.name} and image {image.name}",
-                f"the image has {IMAGE_PAGE_SIZE} {of_image!r}, the flavor no {PAGE_SIZE}"
-                if of_flavor is None
-                else f"the flavor has {PAGE_SIZE} {of_flavor!r},"
-                f" the image {IMAGE_PAGE_SIZE} {of_image!r}",
+                f"the image has {IMAGE_PAGE_SIZE} {image_size!r}, the flavor no {PAGE_SIZE}"
+                if flavor_size is None
+                else f"the flavor has {PAGE_SIZE} {flavor_size!r},"
+                f" the image {IMAGE_PAGE_SIZE} {image_size!r}",
                 f"an image may choose a size if the flavor has {PAGE_SIZE} any or large",
             )
-        size = faults.read(_parse_page_size, of_image, image.spec(IMAGE_PAGE_SIZE))
+        size = faults.read(_parse_page_size, image_size, image.spec(IMAGE_PAGE_SIZE))
     faults.raise_if_any()
     return size
 

@@ -56,10 +56,10 @@ class Shares(NamedTuple):
         product = _EXACT.multiply(self.amount, Decimal(vcpus if self.per_vcpu else 1))
         return int(product.to_integral_value(ROUND_HALF_UP, _EXACT))
 
-    def claim(self, shared_vcpus: int) -> int:
-        """Return the VCPU_SHARES that a server with this number of shared vCPUs claims.
+    def requested(self, shared_vcpus: int) -> int:
+        """Return the VCPU_SHARES that a server with this number of shared vCPUs requests.
 
-        Dedicated vCPUs do not compete for the shared CPUs of a host, and claim none.
+        Dedicated vCPUs do not compete for the shared CPUs of a host, and request none.
         """
         return self.flavor_weight(shared_vcpus) if shared_vcpus else 0
 

@@ -39,10 +39,12 @@ class DoesNotFit(CpuTiersError):
     def __init__(self, reasons: Mapping[int, Mapping[int, str]]) -> None:
         """Keep the reasons; the message has a line for all guest cells with the same reasons."""
         self.reasons = reasons
-        alike: dict[tuple[tuple[int, str], ...], list[int]] = {}
-        for cell, of_cell in reasons.items():
-            alike.setdefault(tuple(of_cell.items()), []).append(cell)
-        super().__init__("\n".join(_line(cells, dict(of)) for of, cells in alike.items()))
+        cells_by_reasons: dict[tuple[tuple[int, str], ...], list[int]] = {}
+        for cell, cell_reasons in reasons.items():
+            cells_by_reasons.setdefault(tuple(cell_reasons.items()), []).append(cell)
+        super().__init__(
+            "\n".join(_line(cells, dict(reasons)) for reasons, cells in cells_by_reasons.items())
+        )
 
 
 class _Fit(NamedTuple):
@@ -71,8 +73,8 @@ def pin(
         raise DoesNotFit(_reasons(guest, host, fits))
     return Pinning(
         cells=tuple(
-            _pinned(cell, host.cells[column], of_cell[column])
-            for cell, column, of_cell in zip(guest.cells, columns, fits, strict=True)
+            _pinned(cell, host.cells[column], cell_fits[column])
+            for cell, column, cell_fits in zip(guest.cells, columns, fits, strict=True)
         )
     )
 
@@ -98,9 +100,9 @@ def _costs(
                 ((fit.choice.apart << 2 * _BITS) + place << _BITS) + fit.choice.whole << rank_bits
             )
             + ranks[cell.id] * len(ranks) ** (len(fits) - 1 - row)
-            for cell, place, fit in zip(host.cells, places, of_cell, strict=True)
+            for cell, place, fit in zip(host.cells, places, cell_fits, strict=True)
         ]
-        for row, of_cell in enumerate(fits)
+        for row, cell_fits in enumerate(fits)
     ]
 
 
@@ -192,9 +194,9 @@ def _reasons(
     return {
         cell.id: {
             at.id: fit if isinstance(fit, str) else ""
-            for at, fit in zip(host.cells, of_cell, strict=True)
+            for at, fit in zip(host.cells, cell_fits, strict=True)
         }
-        for cell, of_cell in zip(guest.cells, fits, strict=True)
+        for cell, cell_fits in zip(guest.cells, fits, strict=True)
     }
 
 

@@ -48,12 +48,12 @@ def _change(host: ComputeHost, guest: GuestTopology, pinning: Pinning, sign: int
 
 def _cpus(guest: GuestTopology, pinned: CellPinning, at: ComputeCell) -> Iterator[int]:
     """Yield the CPUs of a guest cell, with ``isolate`` including the siblings."""
-    own = {*pinned.cpu_pinning.values(), *pinned.cpuset_reserved}
-    yield from own
+    pinned_cpus = {*pinned.cpu_pinning.values(), *pinned.cpuset_reserved}
+    yield from pinned_cpus
     # On hosts without CPU sets the siblings of an isolated vCPU idle; they must stay free.
     if guest.cpu_thread_policy == "isolate":
         for core in at.cores:
-            if core & own:
+            if core & pinned_cpus:
                 yield from core & at.dedicated
 
 

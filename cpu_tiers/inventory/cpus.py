@@ -106,22 +106,21 @@ def check_cpu_sets(host: Host, options: InventoryOptions, *, needs_nodes: bool =
     """
     faults = FaultList()
     present = host.topology.cpus
-    pinned = options.vcpu_pin_set
     # Beside vcpu_pin_set, cpu_shared_set is only for emulator threads, which may run elsewhere.
-    shared = (options.cpu_shared_set if pinned is None else None) or CpuSet()
+    shared = CpuSet() if options.vcpu_pin_set is not None else options.cpu_shared_set or CpuSet()
     dedicated = options.cpu_dedicated_set or CpuSet()
     for name, cpus in (
-        ("[DEFAULT] vcpu_pin_set", pinned or CpuSet()),
+        ("[DEFAULT] vcpu_pin_set", options.vcpu_pin_set or CpuSet()),
         ("[compute] cpu_shared_set", shared),
         ("[compute] cpu_dedicated_set", dedicated),
     ):
+        may_be_down = options.cpu_power_management and cpus is dedicated
         absent = CpuSet(cpus - present)
-        if absent and options.cpu_power_management and cpus is dedicated:
-            if needs_nodes:
-                faults.add(f"nova.conf, {name}", *_powered_down(host, absent))
-        elif absent:
+        if absent and not may_be_down:
             given = f"host {host.name} has no CPU {absent}"
             faults.add(f"nova.conf, {name}", given, f"name CPUs of {present}")
+        elif absent and needs_nodes:
+            faults.add(f"nova.conf, {name}", *_powered_down(host, absent))
     if shared & dedicated:
         faults.add(
             "nova.conf, [compute] cpu_shared_set and cpu_dedicated_set",

@@ -68,13 +68,13 @@ def _cores(
     elements: Sequence[_Element], cpus: Iterable[int], place: str, cpu_sets: CpuSetReader
 ) -> tuple[CpuSet, ...]:
     """Return the cores that ``siblings`` of CPUs name, without the CPUs of other cells."""
-    of_cell = frozenset(cpus)
+    cell_cpus = frozenset(cpus)
     cores: dict[str, CpuSet] = {}  # by text: comparing large sets for each CPU would take long
     for element, cpu in zip(elements, cpus, strict=True):
         text = element.get("siblings", "")
         if text and text not in cores:
             siblings = cpu_sets.read(text, f"{place}, CPU {cpu}, siblings") or CpuSet()
-            cores[text] = CpuSet(siblings & of_cell)
+            cores[text] = CpuSet(siblings & cell_cpus)
     return tuple(sorted(set(filter(None, cores.values())), key=min))
 
 
@@ -115,7 +115,7 @@ def _check(topology: HostTopology, where: str, faults: FaultList) -> None:
         place, sizes = f"{where}, NUMA cell {cell.id}", [pages.size_kb for pages in cell.pages]
         if len(set(sizes)) != len(sizes) or 0 in sizes:
             faults.add(place, f"pages of sizes {sizes}", "give each size once, and none of 0")
-        of_cores = frozenset[int]().union(*cell.cores)
-        if not faults.faults and sum(map(len, cell.cores)) != len(of_cores):
+        core_cpus = frozenset[int]().union(*cell.cores)
+        if not faults.faults and sum(map(len, cell.cores)) != len(core_cpus):
             cores = ", ".join(map(str, cell.cores))
             faults.add(place, f"cores {cores}", "give all CPUs of a core the same siblings")

@@ -73,10 +73,10 @@ def emulator_thread_cpus(guest: GuestTopology, pinning: Pinning, host: ComputeHo
             "not set on the host of a guest with real-time vCPUs and emulator threads 'share'",
             "set cpu_shared_set: Nova does not start the guest without the set",
         )
-    of_vcpus = cpus_of_vcpus(zip(guest.cells, pinning.cells, strict=True), host)
+    cpus_by_vcpu = cpus_of_vcpus(zip(guest.cells, pinning.cells, strict=True), host)
     # Emulator threads would wait for a real-time vCPU that spins: its CPU is the last resort.
-    others = [cpus for vcpu, cpus in of_vcpus.items() if vcpu not in guest.realtime]
-    return CpuSet(frozenset().union(*(others or of_vcpus.values())))
+    others = [cpus for vcpu, cpus in cpus_by_vcpu.items() if vcpu not in guest.realtime]
+    return CpuSet(frozenset().union(*(others or cpus_by_vcpu.values())))
 
 
 def cpus_of_vcpus(

@@ -186,14 +186,18 @@ class CandidatesAnswer:
         """
 
         def fits(uuid: str, name: str, amount: int) -> bool:
-            of_class = self.provider_summaries[uuid]["resources"].get(name)
+            amounts = self.provider_summaries[uuid]["resources"].get(name)
             # A capacity that is no number (NaN) decides nothing either.
-            return of_class is None or not of_class["used"] + amount > of_class["capacity"]
+            return amounts is None or not amounts["used"] + amount > amounts["capacity"]
 
         requests = (
             request
             for request in self.allocation_requests
-            if all(fits(u, c, n) for u, of in request.allocations.items() for c, n in of.items())
+            if all(
+                fits(u, c, n)
+                for u, amounts in request.allocations.items()
+                for c, n in amounts.items()
+            )
         )
         return replace(self, allocation_requests=tuple(requests))
 

@@ -31,7 +31,7 @@ def load_json(content: bytes | str, **hooks: Any) -> Any:
     return document
 
 
-def claims_json(content_type: str) -> bool:
+def is_json_type(content_type: str) -> bool:
     """Tell whether a body is meant to be JSON, by its content type, which may be missing.
 
     If such a body is not JSON, the end of the body was lost on the way, or the whole body. A

@@ -54,8 +54,8 @@ class Provider:
         Nova reserves all of a used node of Ironic, and of a used one-time device: no excess.
         """
         capacities = {
-            name: of.limit if of.is_reserved_whole else of.capacity
-            for name, of in sorted(self.inventories.items())
+            name: inventory.limit if inventory.is_reserved_whole else inventory.capacity
+            for name, inventory in sorted(self.inventories.items())
         }
         return [
             Excess(self.name, name, self.used[name], capacity)
@@ -64,8 +64,8 @@ class Provider:
         ]
 
 
-class ProviderTrees:
-    """The trees of resource providers.
+class ProviderIndex:
+    """The resource providers of a cloud by their uuid, and the root provider of each.
 
     :ivar by_id: the providers by their uuid, in the given order.
     :ivar roots: by the uuid of each provider, the uuid of its root provider. A provider is a root

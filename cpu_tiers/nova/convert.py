@@ -113,4 +113,4 @@ def add_group(request: Any, added: RequestGroup) -> objects.RequestGroup:
 def amounts_of(candidate: Mapping[str, Any]) -> Mapping[str, Mapping[str, int]]:
     """Return the amounts of a candidate by provider uuid and resource class."""
     allocations = candidate["allocations"]
-    return {uuid: of_provider["resources"] for uuid, of_provider in allocations.items()}
+    return {uuid: allocation["resources"] for uuid, allocation in allocations.items()}

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from keystoneauth1.exceptions import ClientException
 from oslo_log import log as logging
 
-from cpu_tiers.in_time import Beside
+from cpu_tiers.in_time import TimeBudget
 from cpu_tiers.model import numa
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS, is_custom
 from cpu_tiers.model.request import RequestGroup
@@ -31,7 +31,7 @@ _OURS = {
     *(numa.SMALL_PAGES_TRAIT, numa.LARGE_PAGES_TRAIT),
 }
 
-_CREATION = Beside("new names in Placement", seconds=5.0, pause=5.0)
+_CREATION = TimeBudget("new names in Placement", seconds=5.0, pause=5.0)
 """Placement may have the names already, so a query is sent without the work in a pause."""
 
 _CREATED: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()

@@ -53,13 +53,13 @@ class HostNotes:
         if another function than Nova's made the host state.
     :param left: the provider summaries that the former servers of the request left.
     :param refused: the candidates with NUMA nodes that the filters have refused.
-    :param left_of_refused: ``left`` when the filters refused the candidates.
+    :param left_at_refusal: ``left`` when the filters refused the candidates.
     """
 
     scores: Any = None
     left: Mapping[str, Any] | None = None
     refused: list[Any] = field(default_factory=list)
-    left_of_refused: Mapping[str, Any] | None = None
+    left_at_refusal: Mapping[str, Any] | None = None
 
 
 def query_of(request: Any) -> QueryNotes:

@@ -8,7 +8,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import copy
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -85,16 +85,21 @@ def in_form(
     :param same_subtree: the suffixes of each ``same_subtree`` of the query.
     """
     replaced = {f"{key}{group.suffix}" for group in groups for key in ("resources", "required")}
-    together = {suffix for suffixes in same_subtree for suffix in suffixes}
     return [
         *(pair for pair in parameters if pair[0] not in replaced),
         *(pair for group in groups for pair in group.parameters()),
-        *(
-            ("same_subtree", group.suffix)
-            for group in groups
-            if not group.resources and group.suffix not in together
-        ),
+        *_own_subtrees(groups, same_subtree),
     ]
+
+
+def _own_subtrees(
+    groups: Iterable[RequestGroup], same_subtree: Iterable[Iterable[str]]
+) -> Iterator[tuple[str, str]]:
+    """Yield a ``same_subtree`` for each group without resources that is in none of the query."""
+    together = {suffix for suffixes in same_subtree for suffix in suffixes}
+    for group in groups:
+        if not group.resources and group.suffix not in together:
+            yield "same_subtree", group.suffix
 
 
 SEAMS = (

@@ -59,7 +59,7 @@ class SavedPlan:
     def __call__(
         self,
         tree: ProviderTree,
-        of_root: Mapping[ConsumerId, Amounts],
+        root_amounts: Mapping[ConsumerId, Amounts],
         used: Portion[ProviderName],
     ) -> tuple[Relocation, ...]:
         """Return the planned relocations of the consumers that hold something of the root now.
@@ -77,12 +77,12 @@ class SavedPlan:
             )
         names = {provider.name for provider in tree.providers}
         faults = FaultList()
-        for consumer, amounts in sorted(of_root.items()):
+        for consumer, amounts in sorted(root_amounts.items()):
             with faults:
-                of_nodes = {name: n for name, n in amounts.items() if name in OF_NODES}
-                self._check(consumer, of_nodes, names)
+                node_amounts = {name: n for name, n in amounts.items() if name in OF_NODES}
+                self._check(consumer, node_amounts, names)
         faults.raise_if_any()
-        return tuple(self.relocations[consumer] for consumer in sorted(of_root))
+        return tuple(self.relocations[consumer] for consumer in sorted(root_amounts))
 
     def _check(self, consumer: ConsumerId, now: Amounts, names: set[str]) -> None:
         planned = self.relocations.get(consumer)

@@ -69,7 +69,10 @@ class Consumer:
         """
         amounts = self.allocations.to_json()
         body: dict[str, object] = {
-            "allocations": {provider: {"resources": of} for provider, of in amounts.items()},
+            "allocations": {
+                provider: {"resources": provider_amounts}
+                for provider, provider_amounts in amounts.items()
+            },
             "consumer_generation": self.generation,
             "project_id": self.project_id,
             "user_id": self.user_id,

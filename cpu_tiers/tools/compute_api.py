@@ -20,7 +20,7 @@ from requests import JSONDecodeError
 from requests.exceptions import ContentDecodingError
 
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
-from cpu_tiers.model.document import claims_json
+from cpu_tiers.model.document import is_json_type
 from cpu_tiers.tools.http.bounds import bound_fault
 from cpu_tiers.tools.http.retries import may_pass, retry_after_of, retrying
 from cpu_tiers.tools.http.services import Services, tls_fault
@@ -135,7 +135,7 @@ def _json(adapter: Adapter, path: str, microversion: str | None) -> Any:
     try:
         return answer.json()
     except JSONDecodeError as error:
-        if claims_json(answer.headers.get("Content-Type", "")):
+        if is_json_type(answer.headers.get("Content-Type", "")):
             raise ContentDecodingError(str(error)) from error
         raise
 

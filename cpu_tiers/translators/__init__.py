@@ -18,10 +18,10 @@ from cpu_tiers.translators import (
     sizes,
     thread_policy,
 )
-from cpu_tiers.translators.compose import check_own_groups, claimed, compose
+from cpu_tiers.translators.compose import check_own_groups, compose, merged_groups
 from cpu_tiers.translators.contract import ServerRequest, Translator
 
-__all__ = ["BUILT_IN", "ServerRequest", "Translator", "claims", "fallback", "translate"]
+__all__ = ["BUILT_IN", "ServerRequest", "Translator", "added_groups", "fallback", "translate"]
 
 BUILT_IN: Mapping[str, Translator] = {
     "bandwidth": bandwidth.translate,
@@ -47,7 +47,7 @@ def translate(
         ``cpu_tiers.extensions.load("cpu_tiers.translators")`` returns the translators
         of all installed distributions.
     :raises InvalidInput: with every fault of flavor, image and ports.
-    :raises ExtensionError: two translators claim the same class.
+    :raises ExtensionError: two translators request the same class.
     """
     faults = FaultList()
     with faults:
@@ -57,12 +57,12 @@ def translate(
         with faults:
             check_own_groups(server.flavor, server.own_groups, needs_policy=not server.query_numa)
         faults.raise_if_any()
-    own = server.own_groups
+    own_groups = server.own_groups
     if server.nodes:
         from cpu_tiers.translators import numa  # few servers have NUMA nodes
 
-        own = numa.own_groups(server)
-    return compose(server.flavor, own, contributions, traits_on_root=bool(server.nodes))
+        own_groups = numa.own_groups(server)
+    return compose(server.flavor, own_groups, contributions, traits_on_root=bool(server.nodes))
 
 
 def fallback(
@@ -80,20 +80,20 @@ def fallback(
     return translate(server._replace(as_fallback=True), translators) if server.nodes else None
 
 
-def claims(server: ServerRequest, translators: Mapping[str, Translator]) -> CandidateQuery:
+def added_groups(server: ServerRequest, translators: Mapping[str, Translator]) -> CandidateQuery:
     """Return the groups that translators add to a query of Nova for the flavor.
 
     The flavor's own groups are read only if a translator returns any groups.
 
     :raises InvalidInput: with the faults of all translators.
-    :raises ExtensionError: two translators claim the same class.
+    :raises ExtensionError: two translators request the same class.
     """
     faults = FaultList()
     contributions = _contributions(server, translators, faults)
     faults.raise_if_any()
     if not any(contributions.values()):
         return CandidateQuery(groups=())
-    return claimed(server.own_groups, contributions)
+    return merged_groups(server.own_groups, contributions)
 
 
 def _contributions(

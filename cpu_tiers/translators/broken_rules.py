@@ -17,7 +17,14 @@ from typing import NamedTuple
 from cpu_tiers.errors import Fault, FaultList, InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
 from cpu_tiers.extra_specs.server_faults import server_faults
-from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator, claims, shares, translate
+from cpu_tiers.translators import (
+    BUILT_IN,
+    ServerRequest,
+    Translator,
+    added_groups,
+    shares,
+    translate,
+)
 from cpu_tiers.translators.contract import as_existing
 
 API = "[api] refuse_faulty_flavors"
@@ -27,7 +34,7 @@ NUMA = "[filter_scheduler] query_placement_for_numa"
 Read = Callable[[], ServerRequest]
 """Returns the server, or raises an InvalidInput for a flavor that cannot be read."""
 
-_Claim = Callable[[ServerRequest], int | None]
+_MoveRequest = Callable[[ServerRequest], int | None]
 """Returns the VCPU_SHARES that a server claims; ``None`` with an option that claims no shares."""
 
 # Without shares: nova-scheduler does not read the shares of a flavor for the query for NUMA nodes
@@ -108,7 +115,7 @@ def broken_rules(read: Read) -> BrokenRules | None:
     return BrokenRules(tuple(dict.fromkeys(faults.faults)), (*refused_by, *moves), moves)
 
 
-def _move(move: _Claim, read: Read) -> Move | None:
+def _move(move: _MoveRequest, read: Read) -> Move | None:
     try:
         server = read()
         stored = GuestCpus(counts=CpuCounts(shared=server.flavor.vcpus, dedicated=0))
@@ -118,8 +125,8 @@ def _move(move: _Claim, read: Read) -> Move | None:
         return None
 
 
-def _claim_shares(server: ServerRequest) -> int:
-    query = claims(server._replace(query_vcpu_shares=True), {"shares": shares.translate})
+def _request_shares(server: ServerRequest) -> int:
+    query = added_groups(server._replace(query_vcpu_shares=True), {"shares": shares.translate})
     return sum(amount for group in query.groups for amount in group.resources.values())
 
 
@@ -128,13 +135,13 @@ def _request_nodes(server: ServerRequest) -> None:
         raise InvalidInput(faults)
 
 
-def _claim_nodes(server: ServerRequest) -> None:
-    claims(server._replace(query_numa=True), {"numa": BUILT_IN["numa"]})
+def _request_nodes_again(server: ServerRequest) -> None:
+    added_groups(server._replace(query_numa=True), {"numa": BUILT_IN["numa"]})
 
 
-_OPTIONS: Mapping[str, tuple[Callable[[ServerRequest], object], _Claim]] = {
-    SHARES: (_claim_shares, _claim_shares),
-    NUMA: (_request_nodes, _claim_nodes),
+_OPTIONS: Mapping[str, tuple[Callable[[ServerRequest], object], _MoveRequest]] = {
+    SHARES: (_request_shares, _request_shares),
+    NUMA: (_request_nodes, _request_nodes_again),
 }
 """What each option makes nova-scheduler do for a new server, and for a server that exists."""
 

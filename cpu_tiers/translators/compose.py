@@ -19,7 +19,11 @@ DISK = "_DISK"
 
 
 def compose(
-    flavor: Flavor, own: OwnGroups, contributions: Contributions, *, traits_on_root: bool = False
+    flavor: Flavor,
+    own_groups: OwnGroups,
+    contributions: Contributions,
+    *,
+    traits_on_root: bool = False,
 ) -> CandidateQuery:
     """Return the query of a flavor's own groups and the groups of translators.
 
@@ -28,16 +32,16 @@ def compose(
         unsuffixed group are required of the root provider: see :func:`traits_of_root`.
     :raises InvalidInput: Placement would refuse the query.
     """
-    drafts, same_subtree = _merge(own, contributions)
-    for group in own.groups:
+    drafts, same_subtree = _merge(own_groups, contributions)
+    for group in own_groups.groups:
         _add(drafts, group, {c: n for c, n in group.resources.items() if n})
-    _avoid_no_host_for_nothing(drafts[""], own)
+    _allow_all_hosts(drafts[""], own_groups)
     root = _take_root_traits(drafts[""]) if traits_on_root else _NO_TRAITS
-    query = _query(drafts, same_subtree, own.group_policy, root)
+    query = _query(drafts, same_subtree, own_groups.group_policy, root)
     # With isolate, the provider of a disk could serve no other group of the flavor.
-    if traits_on_root and own.group_policy != "isolate":
+    if traits_on_root and own_groups.group_policy != "isolate":
         query = query._replace(groups=tuple(map(_with_disk_apart, query.groups)))
-    query = _with_novas_policy(own, query)
+    query = _with_novas_policy(own_groups, query)
     _check(flavor, query)
     return query
 
@@ -53,18 +57,20 @@ def _with_disk_apart(group: RequestGroup) -> RequestGroup:
     return group._replace(suffix=DISK)
 
 
-def _avoid_no_host_for_nothing(unsuffixed: GroupDraft, own: OwnGroups) -> None:
+def _allow_all_hosts(unsuffixed: GroupDraft, own_groups: OwnGroups) -> None:
     """Remove the traits of hosts with NUMA nodes from an unsuffixed group without resources.
 
     Placement answers 400 to traits without resources. Only the suffixed groups of such a server
     have resources, as for bare metal; nova-scheduler leaves the query of the server as it is.
     """
     if not unsuffixed.resources:
-        stated = {trait for group in own.groups if not group.suffix for trait in group.forbidden}
+        stated = {
+            trait for group in own_groups.groups if not group.suffix for trait in group.forbidden
+        }
         unsuffixed.forbidden -= {NODE_TRAIT, NO_NUMA_TRAIT} - stated
 
 
-def _with_novas_policy(own: OwnGroups, query: CandidateQuery) -> CandidateQuery:
+def _with_novas_policy(own_groups: OwnGroups, query: CandidateQuery) -> CandidateQuery:
     """Return the query with ``group_policy=none`` where Nova assumes this policy.
 
     nova.scheduler.utils.resources_from_request_spec assumes ``none`` if at most one of several
@@ -73,9 +79,9 @@ def _with_novas_policy(own: OwnGroups, query: CandidateQuery) -> CandidateQuery:
     """
     if query.group_policy is not None or len(query.groups) == 1:
         return query
-    of_flavor = sum(bool(group.suffix) for group in own.groups)
+    own_suffixed = sum(bool(group.suffix) for group in own_groups.groups)
     several = sum(bool(group.suffix) for group in query.groups) > 1
-    return query._replace(group_policy="none") if several and of_flavor <= 1 else query
+    return query._replace(group_policy="none") if several and own_suffixed <= 1 else query
 
 
 def traits_of_root(traits: Iterable[str], resources: Iterable[str]) -> frozenset[str]:
@@ -96,32 +102,32 @@ def _take_root_traits(draft: GroupDraft) -> RequestGroup:
     return RequestGroup(required=required, forbidden=forbidden)
 
 
-def claimed(own: OwnGroups, contributions: Contributions) -> CandidateQuery:
+def merged_groups(own_groups: OwnGroups, contributions: Contributions) -> CandidateQuery:
     """Return the groups that translators add to a query of Nova for the flavor.
 
-    :raises ExtensionError: two translators claim the same class.
+    :raises ExtensionError: two translators request the same class.
     """
-    return _query(*_merge(own, contributions))
+    return _query(*_merge(own_groups, contributions))
 
 
 def _merge(
-    own: OwnGroups, contributions: Contributions
+    own_groups: OwnGroups, contributions: Contributions
 ) -> tuple[dict[str, GroupDraft], tuple[tuple[str, ...], ...]]:
     """Return the groups of translators by suffix, and the same-subtree sets.
 
     Resource classes that the flavor states itself are left out.
     """
-    stated = frozenset(name for group in own.groups for name in group.resources)
+    stated = frozenset(name for group in own_groups.groups for name in group.resources)
     # The unsuffixed group comes first; without resources and traits it is left out later.
     drafts = {"": GroupDraft()}
-    claimed_by: dict[tuple[str, str], str] = {}
+    requested_by: dict[tuple[str, str], str] = {}
     same_subtree = []
     for name, parts in contributions.items():
         for part in parts:
             if isinstance(part, SameSubtree):
                 same_subtree.append(part.suffixes)
                 continue
-            _refuse_doubles(name, part, claimed_by)
+            _refuse_doubles(name, part, requested_by)
             # A port's amounts come from Neutron: the flavor cannot replace them, in Nova either.
             resources = part.resources
             if part.requester_id is None and not stated.isdisjoint(resources):
@@ -151,13 +157,13 @@ def _query(
 
 
 def _refuse_doubles(
-    name: str, group: RequestGroup, claimed_by: dict[tuple[str, str], str]
+    name: str, group: RequestGroup, requested_by: dict[tuple[str, str], str]
 ) -> None:
     for resource_class in group.resources:
-        other = claimed_by.setdefault((group.suffix, resource_class), name)
+        other = requested_by.setdefault((group.suffix, resource_class), name)
         if other != name:
             raise ExtensionError(
-                f"the translators {other!r} and {name!r} both claim {resource_class} "
+                f"the translators {other!r} and {name!r} both request {resource_class} "
                 f"in group {group.suffix!r}; uninstall one of them"
             )
 
@@ -192,7 +198,7 @@ def _check(flavor: Flavor, query: CandidateQuery) -> None:
     faults.raise_if_any()
 
 
-def check_own_groups(flavor: Flavor, own: OwnGroups, *, needs_policy: bool) -> None:
+def check_own_groups(flavor: Flavor, own_groups: OwnGroups, *, needs_policy: bool) -> None:
     """Refuse a flavor's own groups that are wrong whatever groups translators add.
 
     :param needs_policy: whether a ``group_policy`` is needed for several groups of the flavor.
@@ -200,11 +206,11 @@ def check_own_groups(flavor: Flavor, own: OwnGroups, *, needs_policy: bool) -> N
     :raises InvalidInput: a trait is both required and forbidden, or the policy is missing.
     """
     faults = FaultList()
-    for group in own.groups:
+    for group in own_groups.groups:
         with faults:
             check_traits(_place(flavor.name, group), group.required & group.forbidden)
-    suffixed = [group.suffix for group in own.groups if group.suffix and group.resources]
-    if needs_policy and len(suffixed) > 1 and own.group_policy is None:
+    suffixed = [group.suffix for group in own_groups.groups if group.suffix and group.resources]
+    if needs_policy and len(suffixed) > 1 and own_groups.group_policy is None:
         _add_missing_policy(flavor, suffixed, faults)
     faults.raise_if_any()
 

@@ -35,9 +35,9 @@ def constraints(queries: Sequence[CandidateQuery]) -> Mapping[str, Relaxation]:
     :param queries: the queries for a server; a host with a candidate of any query is enough.
     """
     relaxations: dict[str, Relaxation] = {}
-    for of_kind in (_amounts, _traits, _aggregates, _groupings, _groups):
+    for relaxations_of in (_amounts, _traits, _aggregates, _groupings, _groups):
         for query in queries:
-            relaxations |= dict(of_kind(query))
+            relaxations |= dict(relaxations_of(query))
     return relaxations
 
 
@@ -105,8 +105,8 @@ def _groups(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
         yield node_name(number), _without_groups(suffixes)
 
 
-def _sets(of_groups: Iterable[frozenset[frozenset[str]]]) -> list[list[str]]:
-    return sorted(map(sorted, frozenset[frozenset[str]]().union(*of_groups)))
+def _sets(conditions: Iterable[frozenset[frozenset[str]]]) -> list[list[str]]:
+    return sorted(map(sorted, frozenset[frozenset[str]]().union(*conditions)))
 
 
 def _without_class(name: str) -> Relaxation:
@@ -123,8 +123,8 @@ def _without_element(field: str, element: object) -> Relaxation:
     def of(value: RequestGroup | CandidateQuery, name: str) -> dict[str, Any]:
         return {name: getattr(value, name) - {element}} if hasattr(value, name) else {}
 
-    of_groups = _changing_groups(lambda group: group._replace(**of(group, field)))
-    return lambda query: of_groups(query._replace(**of(query, f"root_{field}")))
+    without_in_groups = _changing_groups(lambda group: group._replace(**of(group, field)))
+    return lambda query: without_in_groups(query._replace(**of(query, f"root_{field}")))
 
 
 def _without_groups(suffixes: Iterable[str]) -> Relaxation:
@@ -213,11 +213,11 @@ class NovasQuery(NamedTuple):
 def read_query(text: str) -> NovasQuery:
     """Return the query of a query string of Nova."""
     drafts: dict[str, GroupDraft] = {}
-    of_groups: dict[str, dict[str, Any]] = {}
+    group_parts: dict[str, dict[str, Any]] = {}
     whole: dict[str, Any] = {}
     subtrees, others = [], []
     for key, value in parse_qsl(text):
-        prefix = next((p for p in _OF_GROUP if key.startswith(p)), "")
+        prefix = _group_prefix(key)
         if key == "group_policy":
             whole[key] = value
         elif key == "same_subtree":
@@ -230,11 +230,16 @@ def read_query(text: str) -> NovasQuery:
         else:
             suffix = key.removeprefix(prefix)
             draft = drafts.setdefault(suffix, GroupDraft())
-            _read_group(draft, of_groups.setdefault(suffix, {}), prefix, value)
-    groups = [drafts[suffix].freeze(suffix)._replace(**of_groups[suffix]) for suffix in drafts]
+            _read_group(draft, group_parts.setdefault(suffix, {}), prefix, value)
+    groups = [drafts[suffix].freeze(suffix)._replace(**group_parts[suffix]) for suffix in drafts]
     groups.sort(key=lambda group: bool(group.suffix))
     query = CandidateQuery(groups=tuple(groups), same_subtree=tuple(subtrees), **whole)
     return NovasQuery(query, "".join(others))
+
+
+def _group_prefix(key: str) -> str:
+    """Return what precedes the suffix of a group in a parameter; empty if it is of no group."""
+    return next((prefix for prefix in _OF_GROUP if key.startswith(prefix)), "")
 
 
 def _read_group(draft: GroupDraft, fields: dict[str, Any], prefix: str, value: str) -> None:

@@ -6,7 +6,7 @@ traits. A translator may also return a :class:`~cpu_tiers.model.request.SameSubt
 translator changes nothing, does no I/O and reads no configuration.
 
 * Groups of the same suffix are merged: the merged group has the traits of all groups.
-  If two translators claim the same resource class in a group, an
+  If two translators request the same resource class in a group, an
   :class:`~cpu_tiers.errors.ExtensionError` names both translators.
 * As in Nova, an amount that the flavor states itself (``resources[N]:CLASS``) replaces the amount
   of a translator for the same class, except in a group with a ``requester_id``.
@@ -85,10 +85,10 @@ class ServerRequest(_ServerRequest):
         if self.existing is not None:
             return self.existing
         try:
-            own = self.own_groups
+            own_groups = self.own_groups
         except InvalidInput:
-            own = None  # guest_cpus finds the same faults, and others beside them
-        return guest_cpus(self.flavor, self.image, own)
+            own_groups = None  # guest_cpus finds the same faults, and others beside them
+        return guest_cpus(self.flavor, self.image, own_groups)
 
     @property
     def cpus(self) -> CpuCounts:
@@ -117,11 +117,11 @@ def as_existing(server: ServerRequest, novas: GuestCpus) -> ServerRequest:
     :param novas: the guest as Nova runs it, for a flavor or image whose CPUs cpu-tiers refuses.
     """
     guest = novas
-    own = read_groups(server.flavor, FaultList())  # without faulty extra specs, as Nova
+    own_groups = read_groups(server.flavor, FaultList())  # without faulty extra specs, as Nova
     # Nova decides about amounts of VCPU and PCPU that cpu-tiers cannot read.
-    if not lacks_amounts(server.flavor, own):
+    if not lacks_amounts(server.flavor, own_groups):
         with suppress(InvalidInput):
-            guest = guest_cpus(server.flavor, server.image, own)
+            guest = guest_cpus(server.flavor, server.image, own_groups)
     return server._replace(existing=guest)
 
 
@@ -135,7 +135,7 @@ def already_requested_by(*functions: str) -> Callable[[_Function], _Function]:
     """Mark a translator whose groups nova-scheduler requests without calling the translator.
 
     nova-scheduler calls every translator that does not have this mark, and refuses a
-    resource class that both Nova and a translator claim. The library and the commands
+    resource class that both Nova and a translator request. The library and the commands
     make whole queries without Nova, and call all translators.
 
     :param functions: the dotted names of the functions that request the same groups:

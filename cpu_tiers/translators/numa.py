@@ -60,8 +60,8 @@ def _of_node(
     memory, processors, root = f"_MEM{number}", f"_PROC{number}", f"_NUMA{number}"
     is_node, pages = frozenset({NODE_TRAIT}), page_trait(server.guest.page_size)
     # Only a server that exists has a node without memory, or without vCPUs (decision D79).
-    of_pages = (memory,) if node.memory_mb else ()
-    if of_pages:
+    page_groups = (memory,) if node.memory_mb else ()
+    if page_groups:
         required = frozenset() if pages is None else frozenset({pages})
         yield RequestGroup(memory, {MEMORY_MB: node.memory_mb}, required)
     # Isolated emulator threads take their PCPU from node 0 of the guest (decision D5).
@@ -70,11 +70,11 @@ def _of_node(
     cpus = {name: amount for name, amount in amounts.items() if amount}
     if isolate or not cpus:
         yield RequestGroup(processors, cpus, is_node)
-        yield SameSubtree((*of_pages, processors))
+        yield SameSubtree((*page_groups, processors))
     else:
         yield RequestGroup(processors, cpus)
         yield RequestGroup(root, required=is_node)
-        yield SameSubtree((*of_pages, processors, root))
+        yield SameSubtree((*page_groups, processors, root))
 
 
 def with_vcpu(
@@ -102,17 +102,17 @@ def own_groups(server: ServerRequest) -> OwnGroups:
     ``resources:VCPU`` and ``resources:PCPU`` decide how many vCPUs are dedicated. The
     groups of the nodes request these CPUs.
     """
-    own = server.own_groups
+    own_groups = server.own_groups
     if not server.nodes:
-        return own
+        return own_groups
     groups = (
         group._replace(resources={c: n for c, n in group.resources.items() if c not in OF_A_NODE})
-        for group in own.groups
+        for group in own_groups.groups
     )
     return OwnGroups(
         groups=tuple(group for group in groups if group.resources or group.has_traits),
         # Placement demands a policy if there are two suffixed groups, and nodes have several.
-        group_policy=own.group_policy or "none",
+        group_policy=own_groups.group_policy or "none",
     )
 
 
@@ -224,9 +224,9 @@ def _with_nodes(query: CandidateQuery, nodes: int) -> CandidateQuery:
         tuple(suffix for suffix in suffixes if suffix not in roots)
         for suffixes in query.same_subtree
     )
-    of_nodes = {suffix for suffixes in subtrees for suffix in suffixes}
+    node_suffixes = {suffix for suffixes in subtrees for suffix in suffixes}
     # Ports and other suffixed groups may share a provider, which isolate would forbid.
-    only_nodes = {group.suffix for group in groups} <= of_nodes
+    only_nodes = {group.suffix for group in groups} <= node_suffixes
     return query._replace(
         # The unsuffixed group, with the disk and the anchor.
         groups=(unsuffixed._replace(resources={**resources, NUMA_SERVER: 1}), *groups),

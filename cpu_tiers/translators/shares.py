@@ -25,7 +25,7 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
     if not server.query_vcpu_shares:
         _shares(server)
         return []
-    claim = _claim(server)
+    claim = _shares_of_specs(server)
     if not server.nodes:
         return [RequestGroup(resources={VCPU_SHARES: claim})] if claim else []
     parts = divide(claim, [server.shared_of(node) for node in server.nodes])
@@ -56,7 +56,7 @@ def divide(amount: int, by: Sequence[int]) -> list[int]:
     return parts
 
 
-def claimed_shares(server: ServerRequest) -> int:
+def requested_shares(server: ServerRequest) -> int:
     """Return the VCPU_SHARES that a server holds once the cloud requests VCPU_SHARES.
 
     As in the query, an amount that the flavor states itself
@@ -66,13 +66,13 @@ def claimed_shares(server: ServerRequest) -> int:
         or the shares are invalid.
     """
     stated = server.own_groups.amount(VCPU_SHARES)
-    return _claim(server) if stated is None else stated
+    return _shares_of_specs(server) if stated is None else stated
 
 
-def _claim(server: ServerRequest) -> int:
+def _shares_of_specs(server: ServerRequest) -> int:
     """Return the amount of the extra specs for shares, without regard to ``resources:…``."""
     shares = _shares(server)
-    return 0 if shares is None else shares.claim(server.cpus.shared)
+    return 0 if shares is None else shares.requested(server.cpus.shared)
 
 
 def _shares(server: ServerRequest) -> Shares | None:

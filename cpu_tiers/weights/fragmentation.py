@@ -52,8 +52,8 @@ def cost_of(
     """
     fragmented = free_cpus = 0
     for node in request.nodes:
-        of_class = summaries[node]["resources"]
-        present = [of_class[name] for name in _CPUS if name in of_class]
+        class_amounts = summaries[node]["resources"]
+        present = [class_amounts[name] for name in _CPUS if name in class_amounts]
         used = sum(amounts["used"] for amounts in present)
         free = sum(amounts["capacity"] for amounts in present) - used
         taken = sum(request.allocations.get(node, {}).get(name, 0) for name in _CPUS)

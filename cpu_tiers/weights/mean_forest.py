@@ -57,10 +57,10 @@ class MeanForest(Forest):
                     free[name] = free.get(name, 0) + amount["capacity"] - amount["used"]
             free.pop(NUMA_SERVER, None)  # nothing to sell: no server ever lacks it
             size = len(traits), len(traits[0])
-            alike = known.get(size)
-            if alike is None or alike.lists != traits:
-                alike = known[size] = _HostTraits(traits, self._trait_score(traits))
-            self._traits[root] = alike
+            host_traits = known.get(size)
+            if host_traits is None or host_traits.lists != traits:
+                host_traits = known[size] = _HostTraits(traits, self._trait_score(traits))
+            self._traits[root] = host_traits
 
     def _trait_score(self, traits: Iterable[Collection[str]]) -> float:
         names = self._considered(traits)

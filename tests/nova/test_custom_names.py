@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
 
-from cpu_tiers.in_time import Beside
+from cpu_tiers.in_time import TimeBudget
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.nova import custom_names
 from cpu_tiers.nova.notes import query_of
@@ -110,7 +110,7 @@ def test_the_traits_of_an_installed_translator_are_created() -> None:
 def test_a_hanging_placement_delays_a_single_query_by_the_budget(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(custom_names, "_CREATION", Beside("Names", seconds=0.1))
+    monkeypatch.setattr(custom_names, "_CREATION", TimeBudget("Names", seconds=0.1))
     ends = threading.Event()
     client = Client()
     client.put.side_effect = lambda *_, **__: ends.wait(60)

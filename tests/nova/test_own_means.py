@@ -25,7 +25,7 @@ from cpu_tiers.tools.frame.provider_files import (
     read_provider_files,
     traps,
 )
-from cpu_tiers.tools.tiers.pair import CLAIM, pair_of
+from cpu_tiers.tools.tiers.pair import AMOUNT, pair_of
 from cpu_tiers.tools.writers.inventory import provider_yaml
 from tests.nova.cloud import MULTIPLIER, STOCK
 from tests.nova.computes import Computes
@@ -161,7 +161,7 @@ class TestFilesOfASite(Computes):
 
     def test_a_lost_file(self) -> None:
         self.start_compute("one", host_info=hardware())
-        gold = self.flavor("gold", {"quota:cpu_shares": "200", CLAIM: "200"}, vcpus=2)
+        gold = self.flavor("gold", {"quota:cpu_shares": "200", AMOUNT: "200"}, vcpus=2)
         server = self.boot_on("one", gold)
         text = (self.folder / "cpu-tiers.yaml").read_text()
         (self.folder / "cpu-tiers.yaml").unlink()

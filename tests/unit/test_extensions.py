@@ -106,7 +106,7 @@ def test_a_second_claim_of_a_class_is_an_error(install: Install) -> None:
     greedy = LICENCES.replace("CUSTOM_LICENCE", "VCPU")
     entry = "greedy = our_cloud:translate"
     install("our_cloud", greedy, namespace="cpu_tiers.translators", entry=entry)
-    assert "'greedy' and 'sizes' both claim VCPU" in python(TRANSLATE).stderr
+    assert "'greedy' and 'sizes' both request VCPU" in python(TRANSLATE).stderr
 
 
 @pytest.mark.parametrize(

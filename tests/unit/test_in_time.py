@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from cpu_tiers import in_time as module
-from cpu_tiers.in_time import Beside, in_time
+from cpu_tiers.in_time import TimeBudget, in_time
 
 DROPPED = "Dropped, so that no answer waits: "
 
@@ -25,7 +25,7 @@ def test_hanging_work_is_dropped_with_a_single_warning(caplog: pytest.LogCapture
         tried.append(1)
         ends.wait(60)
 
-    beside = Beside("The record", seconds=0.2, pause=0.5, warning_pause=0.5)
+    beside = TimeBudget("The record", seconds=0.2, pause=0.5, warning_pause=0.5)
     start = time.monotonic()
     for _ in range(10):
         assert beside.do(hang) is None
@@ -46,7 +46,7 @@ def test_hanging_work_is_dropped_with_a_single_warning(caplog: pytest.LogCapture
 def test_work_that_fails_is_tried_each_time_and_warned_of_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    beside = Beside("The record", seconds=5)
+    beside = TimeBudget("The record", seconds=5)
     for _ in range(10):
         assert beside.do(lambda: 1 // 0) is None
     assert beside.do(lambda: 3) == 3
@@ -62,7 +62,7 @@ def test_after_a_pause_a_single_thread_tries_for_all(
     now = 1000.0
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
     ends, all_try, tried = threading.Event(), threading.Barrier(20, timeout=60), list[int]()
-    beside = Beside("The record", seconds=1)
+    beside = TimeBudget("The record", seconds=1)
 
     def hang() -> None:
         tried.append(1)

@@ -23,7 +23,7 @@ from cpu_tiers.nova.convert import add_group, field, name_of, to_flavor, to_imag
 from cpu_tiers.nova.seams import Function, seam
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.contract import as_existing
-from cpu_tiers.translators.shares import claimed_shares
+from cpu_tiers.translators.shares import requested_shares
 
 LOG = logging.getLogger(__name__)
 
@@ -38,12 +38,12 @@ def shares_of(request_spec: objects.RequestSpec) -> int:
         flavor=to_flavor(request_spec.flavor), image=to_image(field(request_spec, "image"))
     )
     try:
-        return claimed_shares(server)
+        return requested_shares(server)
     except InvalidInput:
         from cpu_tiers.nova.convert_numa import to_guest_cpus  # few flavors are faulty
 
         guest = to_guest_cpus(field(request_spec, "numa_topology"), request_spec.flavor.vcpus)
-        return claimed_shares(as_existing(server, guest))
+        return requested_shares(as_existing(server, guest))
 
 
 def _shares(request_spec: objects.RequestSpec) -> int:

@@ -134,10 +134,10 @@ class HostReport:
         not configured ("Managing Resource Providers Using Config Files" in Nova's guide).
         """
         configs = self.run.tracker.provider_configs  # as Nova read the files, by name or uuid
-        own = [configs[key] for key in (provider.name, provider.uuid) if key in configs]
-        if not own and provider.parent_uuid is None and "$COMPUTE_NODE" in configs:
-            own = [configs["$COMPUTE_NODE"]]
-        for config in own:
+        host_configs = [configs[key] for key in (provider.name, provider.uuid) if key in configs]
+        if not host_configs and provider.parent_uuid is None and "$COMPUTE_NODE" in configs:
+            host_configs = [configs["$COMPUTE_NODE"]]
+        for config in host_configs:
             for inventories in config.get("inventories", {}).get("additional", ()):
                 if VCPU_SHARES in inventories:
                     return str(config["__source_file"])

@@ -10,7 +10,7 @@ from cpu_tiers.conf import filter_scheduler, weigher
 from cpu_tiers.nova.features import CPU_POLICIES, Attribute, Feature, Service
 
 _NAMES = "cpu_tiers.nova.custom_names:SEAM"
-_CLAIMS = "cpu_tiers.nova.scheduler.resource_request:CLAIMS"
+_TRANSLATORS = "cpu_tiers.nova.scheduler.resource_request:SEAM"
 
 _REQUEST = "nova.scheduler.utils:ResourceRequest"
 _SAME_SUBTREE = Attribute(_REQUEST, "_same_subtree", list)
@@ -69,14 +69,14 @@ SCHEDULER = Service(
         Feature(
             name="vCPU shares",
             option="filter_scheduler.query_placement_for_vcpu_shares",
-            wrappers=(_CLAIMS, _NAMES),
+            wrappers=(_TRANSLATORS, _NAMES),
             attributes=(_SAME_SUBTREE,),
         ),
         Feature(
             name="further translators",
             condition=_has_translators,
             switch="another distribution has a translator (:doc:`extending`)",
-            wrappers=(_CLAIMS, _NAMES),
+            wrappers=(_TRANSLATORS, _NAMES),
             attributes=(_SAME_SUBTREE,),
         ),
         Feature(

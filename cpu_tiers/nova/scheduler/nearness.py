@@ -48,14 +48,20 @@ class Nearness:
             return [_is_of_project(host, self._request_spec.project_id) for host in hosts]
         if option == SAME_HOST:
             return [float(host.host == self._present_host) for host in hosts]
+        return self._by_aggregates(hosts)
+
+    def _by_aggregates(self, hosts: Sequence[HostState]) -> list[float]:
+        """Return the part of the keys by which a host is in an aggregate of the present host."""
         if self._host_manager is None or self._present_host is None:
             return [0.0] * len(hosts)
         keys = CONF[filter_scheduler.GROUP].resource_provider_same_aggregate_keys
         groups = self._host_manager._get_aggregates_info(self._present_host)
         shared = [{group.id for group in groups if key in group.metadata} for key in keys]
-        of_hosts = [{group.id for group in host.aggregates} for host in hosts]
+        aggregates_of_hosts = [{group.id for group in host.aggregates} for host in hosts]
         return [
-            sum(not own.isdisjoint(of) for of in shared) / (len(keys) or 1) for own in of_hosts
+            sum(not host_aggregates.isdisjoint(key_aggregates) for key_aggregates in shared)
+            / (len(keys) or 1)
+            for host_aggregates in aggregates_of_hosts
         ]
 
     @functools.cached_property

@@ -15,7 +15,7 @@ from nova.context import RequestContext
 from oslo_log import log as logging
 
 from cpu_tiers import oversold
-from cpu_tiers.in_time import Beside
+from cpu_tiers.in_time import TimeBudget
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.providers import Excess, Provider
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
@@ -27,7 +27,7 @@ LOG = logging.getLogger(__name__)
 MOST_CLAIMS = 3
 """So many times a host is claimed before nova-scheduler claims the next host."""
 
-_LOOK = Beside("look for oversold claims", seconds=5.0)
+_LOOK = TimeBudget("look for oversold claims", seconds=5.0)
 """Bounds the requests that only read. A write is not left alone: its claim would be in doubt."""
 
 _FAILED = (*NO_ANSWER, ArithmeticError)

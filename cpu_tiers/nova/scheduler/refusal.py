@@ -19,7 +19,7 @@ from oslo_log import log as logging
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import CpuTiersError, InvalidInput
-from cpu_tiers.in_time import Beside
+from cpu_tiers.in_time import TimeBudget
 from cpu_tiers.nova.convert import field, name_of, to_flavor, to_image
 from cpu_tiers.nova.notes import search_of
 from cpu_tiers.nova.options import CONF
@@ -28,7 +28,7 @@ from cpu_tiers.translators.contract import as_existing
 
 LOG = logging.getLogger(__name__)
 
-REASONS = Beside("reason why a server gets no host", seconds=5.0)
+REASONS = TimeBudget("reason why a server gets no host", seconds=5.0)
 """Bounds the time of the further queries for a server without candidates."""
 
 

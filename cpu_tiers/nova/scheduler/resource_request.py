@@ -22,12 +22,12 @@ from cpu_tiers.nova.convert import add_group, name_of, to_group
 from cpu_tiers.nova.notes import note
 from cpu_tiers.nova.scheduler import refusal
 from cpu_tiers.nova.seams import Function
-from cpu_tiers.translators import BUILT_IN, Translator, claims, shares
+from cpu_tiers.translators import BUILT_IN, Translator, added_groups, shares
 from cpu_tiers.translators.compose import check_group
 from cpu_tiers.translators.contract import functions_that_request
 
 
-def claims_of(
+def groups_of(
     request_spec: objects.RequestSpec, translators: Mapping[str, Translator]
 ) -> CandidateQuery:
     """Return the groups that translators add to Nova's request for a server.
@@ -36,16 +36,16 @@ def claims_of(
     :raises InvalidInput: the server is going to be created or resized, and flavor and image
         contradict each other, or an extra spec is malformed: below microversion 2.86, nova-api
         accepts any value.
-    :raises ExtensionError: two translators claim the same resource class.
+    :raises ExtensionError: two translators request the same resource class.
     """
     try:
         server = refusal.server_of(request_spec)
         if not server.query_vcpu_shares:
             translators = without_shares(translators)
-        return claims(server, translators)
+        return added_groups(server, translators)
     except InvalidInput as error:
         server = refusal.existing_server(request_spec, error)
-        return claims(server, refusal.valid_translators(server, translators))
+        return added_groups(server, refusal.valid_translators(server, translators))
 
 
 @functools.cache
@@ -63,7 +63,7 @@ def without_shares(translators: Mapping[str, Translator]) -> dict[str, Translato
     return {name: each for name, each in translators.items() if each is not shares.translate}
 
 
-def _ask_for_claims(
+def _add_groups(
     original: Function,
     cls: type,
     request_spec: objects.RequestSpec,
@@ -75,14 +75,14 @@ def _ask_for_claims(
     """
     flavor = name_of(request_spec.flavor)
     with refusal.refusing(f"a translator for flavor {flavor}"):
-        claimed = claims_of(request_spec, scheduler_translators())
+        added = groups_of(request_spec, scheduler_translators())
     request = original(cls, request_spec, enable_pinning_translate)
     with refusal.refusing(f"a translator for flavor {flavor}"):
-        for group in claimed.groups:
+        for group in added.groups:
             _add(request, group, flavor)
         # A new list, since Nova's list belongs to the request spec, which is saved.
-        request._same_subtree = [*request._same_subtree, *map(list, claimed.same_subtree)]
-        custom_names.need(request, claimed.groups, translated=True)
+        request._same_subtree = [*request._same_subtree, *map(list, added.same_subtree)]
+        custom_names.need(request, added.groups, translated=True)
     if not enable_pinning_translate:
         note(request, is_unexplained=True)
     return request
@@ -91,7 +91,7 @@ def _ask_for_claims(
 def _add(request: Any, group: RequestGroup, flavor: str) -> None:
     """Merge a group into the group of Nova's request with the same suffix.
 
-    :raises ExtensionError: Nova and a translator claim the same resource class, or the group
+    :raises ExtensionError: Nova and a translator request the same resource class, or the group
         has alternative traits.
     :raises InvalidInput: Placement would refuse the merged group.
     """
@@ -99,12 +99,12 @@ def _add(request: Any, group: RequestGroup, flavor: str) -> None:
         raise ExtensionError(
             "a translator requires any one of several traits, which Nova's request cannot express"
         )
-    claimed = request.get_request_group(group.suffix or None).resources
-    if both := sorted(group.resources.keys() & claimed.keys()):
-        raise ExtensionError(f"Nova and a translator both claim {', '.join(both)}")
+    requested = request.get_request_group(group.suffix or None).resources
+    if both := sorted(group.resources.keys() & requested.keys()):
+        raise ExtensionError(f"Nova and a translator both request {', '.join(both)}")
     check_group(flavor, to_group(add_group(request, group), group.suffix))
 
 
-CLAIMS = steps.request(_ask_for_claims)
+SEAM = steps.request(_add_groups)
 """The seam for nova-scheduler. nova-api, which sends nothing and refuses no flavor here, has
 :mod:`cpu_tiers.nova.api.shares_quota`."""

@@ -191,11 +191,11 @@ class RequestScores:
             from cpu_tiers.nova.scheduler.numa.numa_query import traits_of_query
 
             nodes, avoided = traits_of_query(self._request_spec)
-        of_typical: dict[str, Any] = {}
+        typical: dict[str, Any] = {}
         if self._counts_typical:
             from cpu_tiers.nova.scheduler.typical_servers import HISTORY, groups_of
 
-            of_typical = {"groups": groups_of(request, avoided), "history": HISTORY}
+            typical = {"groups": groups_of(request, avoided), "history": HISTORY}
         return make_forest(
             self._summaries,
             request.merged_resources(),
@@ -203,7 +203,7 @@ class RequestScores:
             scoring=weigher.configured_scoring(options),
             only_resources=weigher.class_weights(options),
             only_traits=options.resource_provider_traits,
-            **of_typical,
+            **typical,
         )
 
     def claim(self, root: str, allocations: Mapping[str, Mapping[str, Any]]) -> None:
@@ -219,10 +219,10 @@ class RequestScores:
 
     def _claim(self, root: str, allocations: Mapping[str, Mapping[str, int]]) -> None:
         amounts: Counter[str] = Counter()
-        for provider, of_provider in allocations.items():
+        for provider, allocation in allocations.items():
             # A sharing provider, such as a disk pool, is not a part of the host's tree.
             if self._summaries[provider]["root_provider_uuid"] == root:
-                amounts.update(of_provider)
+                amounts.update(allocation)
         self.forest.claim(root, amounts, allocations)
 
 

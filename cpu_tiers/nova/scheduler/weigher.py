@@ -9,7 +9,7 @@ nova.conf switches on (:mod:`cpu_tiers.nova.scheduler.features`)::
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import add
 from typing import Any
@@ -78,14 +78,21 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
         return _weights([host_state])[0]
 
 
+def _metadata_keys(hosts: Iterable[HostState]) -> set[str]:
+    """Return the metadata keys of the hosts' aggregates.
+
+    Hosts share their aggregates, so looking at each aggregate once costs little.
+    """
+    aggregates = {id(group): group for host in hosts for group in host.aggregates}
+    return {key for group in aggregates.values() for key in group.metadata}
+
+
 def _weights(hosts: Sequence[HostState]) -> list[float]:
     weights = [0.0] * len(hosts)
     scores: RequestScores | None = host_of(hosts[0]).scores
     if scores is None:
         return weights
-    # Hosts share their aggregates, so looking at each aggregate once costs little.
-    aggregates = {id(group): group for host in hosts for group in host.aggregates}
-    keys = {key for group in aggregates.values() for key in group.metadata}
+    keys = _metadata_keys(hosts)
     parts: dict[str, Callable[[Sequence[HostState]], list[float]]] = {
         MULTIPLIER: scores.of_hosts,
         TRAIT_MULTIPLIER: scores.of_soft_traits,
@@ -113,7 +120,7 @@ def _multipliers(option: str, hosts: Sequence[HostState]) -> list[float]:
     numbers = [frozenset(aggregate_values_from_key(host, option)) for host in hosts]
     default = CONF.filter_scheduler[option]
     known = {
-        of_host: utils.get_weight_multiplier(host, option, default)
-        for of_host, host in dict(zip(numbers, hosts, strict=True)).items()
+        host_numbers: utils.get_weight_multiplier(host, option, default)
+        for host_numbers, host in dict(zip(numbers, hosts, strict=True)).items()
     }
-    return [known[of_host] for of_host in numbers]
+    return [known[host_numbers] for host_numbers in numbers]

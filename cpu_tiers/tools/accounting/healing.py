@@ -139,8 +139,8 @@ def _whole_additions(
         if places and NUMA_SERVER in root.inventories:
             stays[NUMA_SERVER] = 1
         for provider, resources in (Portion({ProviderName(root.name): stays}) + places).items():
-            of_provider = replace(shortfall, resources=resources)
-            by_provider.setdefault(provider, []).append(of_provider)
+            provider_part = replace(shortfall, resources=resources)
+            by_provider.setdefault(provider, []).append(provider_part)
     inventories = {ProviderName(each.name): each.inventories for each in tree.providers}
     return (*without_node, *missing_shares.additions_of(inventories, used, by_provider))
 
@@ -166,8 +166,8 @@ class MovePlan:
     @property
     def faults(self) -> tuple[Fault, ...]:
         """Return a message for each part and each addition that does not fit."""
-        of_additions = (fault for a in self.additions.values() for fault in a.faults)
-        return (*(part.fault for part in self.unplaced), *of_additions)
+        addition_faults = (fault for a in self.additions.values() for fault in a.faults)
+        return (*(part.fault for part in self.unplaced), *addition_faults)
 
     def limit(self, consumer: ConsumerId) -> str:
         """Return why a consumer does not fit; empty if it fits."""
@@ -187,18 +187,18 @@ class MovePlan:
 
 def plan_moves(
     tree: ProviderTree,
-    of_root: Mapping[ConsumerId, Amounts],
+    root_amounts: Mapping[ConsumerId, Amounts],
     on_nodes: Holdings[ProviderName],
     residents: Mapping[ConsumerId, Resident],
 ) -> MovePlan:
     """Return the plan of nova-compute for a host.
 
     :param tree: the provider tree of the host as it is going to be.
-    :param of_root: the amounts of the root that the moving consumers hold.
+    :param root_amounts: the amounts of the root that the moving consumers hold.
     :param on_nodes: the amounts of NUMA nodes that consumers hold already.
     """
     root = ProviderName(tree.root.name)
-    on_root = Holdings({c: Portion({root: amounts}) for c, amounts in of_root.items()})
+    on_root = Holdings({c: Portion({root: amounts}) for c, amounts in root_amounts.items()})
     holdings, shares = on_root + on_nodes, share_inventories(tree)
     owners = {uuid: resident.owner for uuid, resident in residents.items() if resident.owner}
     lacking = missing_shares.missing_shares(holdings.amounts, owners) if shares else ()
@@ -211,7 +211,7 @@ def plan_moves(
     relocations, unplaced = assign_to_nodes(tree, going, residents, used)
     return MovePlan(
         host=root,
-        consumers=tuple(sorted(of_root)),
+        consumers=tuple(sorted(root_amounts)),
         residents=residents,
         additions=additions,
         relocations=() if unplaced else relocations,

@@ -20,7 +20,7 @@ from cpu_tiers.errors import Fault, FaultList, InvalidInput
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.names import interface_of
 from cpu_tiers.model.port import Port
-from cpu_tiers.model.providers import ProviderTrees
+from cpu_tiers.model.providers import ProviderIndex
 from cpu_tiers.model.request import RequestGroup
 
 ALLOCATION = "allocation"
@@ -193,7 +193,7 @@ class PortPlan:
     host: str
     asking: int = 0
     shortfalls: tuple[tuple[Owner, PortShortfall], ...] = ()
-    tree: ProviderTrees = field(default_factory=lambda: ProviderTrees(()))
+    tree: ProviderIndex = field(default_factory=lambda: ProviderIndex(()))
 
     def providers(self, shortfall: PortShortfall) -> list[str]:
         """Return the names of the providers that serve a port."""
@@ -208,7 +208,7 @@ class PortPlan:
 def find_port_shortfalls(
     ports: Iterable[Port],
     allocations: ById,
-    tree: ProviderTrees,
+    tree: ProviderIndex,
     interfaces: Mapping[str, str],
     flavor_amounts: Amounts = MappingProxyType({}),
 ) -> tuple[PortShortfall, ...]:
@@ -236,7 +236,7 @@ def find_port_shortfalls(
     return tuple(filter(None, shortfalls))
 
 
-def _check_bound(port: Port, left: ById, tree: ProviderTrees) -> tuple[PortShortfall | None, ById]:
+def _check_bound(port: Port, left: ById, tree: ProviderIndex) -> tuple[PortShortfall | None, ById]:
     try:
         binding = read_binding(port)
     except InvalidInput as error:
@@ -252,7 +252,7 @@ def _check_bound(port: Port, left: ById, tree: ProviderTrees) -> tuple[PortShort
 
 
 def _check_unbound(
-    port: Port, left: ById, tree: ProviderTrees, interface: str | None
+    port: Port, left: ById, tree: ProviderIndex, interface: str | None
 ) -> tuple[PortShortfall | None, ById]:
     try:
         groups = port.request.groups
@@ -269,7 +269,7 @@ def _check_unbound(
     return PortShortfall(port=port, binding=bindings[0]), left - bindings[0].portion
 
 
-def _possible_bindings(port: Port, left: ById, tree: ProviderTrees) -> Iterator[PortBinding]:
+def _possible_bindings(port: Port, left: ById, tree: ProviderIndex) -> Iterator[PortBinding]:
     suffixes = [group.suffix for group in port.request.groups]
     providers = [(ProviderId(uuid), provider) for uuid, provider in tree.by_id.items()]
     fitting = [
@@ -292,7 +292,7 @@ def _can_serve(group: RequestGroup, traits: frozenset[str], left: Amounts) -> bo
     )
 
 
-def _in_subtrees(binding: PortBinding, tree: ProviderTrees) -> bool:
+def _in_subtrees(binding: PortBinding, tree: ProviderIndex) -> bool:
     """Tell whether of the providers of each same_subtree, one is an ancestor of all the rest."""
     for same in binding.port.request.same_subtree:
         providers = {binding.providers[suffix] for suffix in same.suffixes}
@@ -301,13 +301,13 @@ def _in_subtrees(binding: PortBinding, tree: ProviderTrees) -> bool:
     return True
 
 
-def is_on(binding: PortBinding, interface: str | None, tree: ProviderTrees) -> bool:
+def is_on(binding: PortBinding, interface: str | None, tree: ProviderIndex) -> bool:
     """Tell whether all devices among the providers are on a network interface."""
     interfaces = {interface_of(tree.name(u)) for u in binding.providers.values()}
     return interface is None or interfaces <= {interface, None}
 
 
-def several(bindings: Iterable[PortBinding], tree: ProviderTrees) -> str:
+def several(bindings: Iterable[PortBinding], tree: ProviderIndex) -> str:
     """Return the text of the limit of a port with several possible bindings."""
     serving = (sorted(map(tree.name, binding.providers.values())) for binding in bindings)
     places = map(" and ".join, serving)

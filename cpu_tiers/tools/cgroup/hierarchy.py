@@ -182,8 +182,8 @@ def read_stalls(files: Files, hierarchy: Hierarchy, path: str, inner: tuple[str,
     :raises OSError, ValueError: as the methods of :class:`Hierarchy`.
     """
     throttled = read_throttled(files, hierarchy, path, inner)
-    of_guest = f"{hierarchy.folder(path)}/cpu.pressure"
-    return Stalls(throttled, read_pressure(files, of_guest) if hierarchy.version == 2 else None)
+    guest_file = f"{hierarchy.folder(path)}/cpu.pressure"
+    return Stalls(throttled, read_pressure(files, guest_file) if hierarchy.version == 2 else None)
 
 
 def read_throttled(files: Files, hierarchy: Hierarchy, path: str, inner: tuple[str, ...]) -> float:

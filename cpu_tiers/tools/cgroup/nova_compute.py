@@ -46,7 +46,7 @@ def find_config(files: Files) -> tuple[ConfigPaths | None, tuple[str, ...]]:
 
     :raises InvalidInput: nova-compute runs several times, with different paths.
     """
-    own = files.target("/proc/self/ns/mnt")
+    own_namespace = files.target("/proc/self/ns/mnt")
     services, strangers = set[ConfigPaths](), list[str]()
     for pid in filter(str.isdigit, files.folders("/proc")):
         with files.noted(f"/proc/{pid}"):
@@ -54,7 +54,7 @@ def find_config(files: Files) -> tuple[ConfigPaths | None, tuple[str, ...]]:
             if arguments is None:
                 continue
             user = _service_user(files, pid)
-            if user is None or files.target(f"/proc/{pid}/ns/mnt") != own:
+            if user is None or files.target(f"/proc/{pid}/ns/mnt") != own_namespace:
                 strangers.append(pid)
             else:
                 services.add(_paths(files, pid, arguments, user))

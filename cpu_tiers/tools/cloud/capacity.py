@@ -81,8 +81,8 @@ class Capacity(NovaConfCommand, ListCommand):
             rooms = read_room(client, queries, partial(progress.tell_number, "providers"), states)
         tell_unknown_additions(conf)
         tell_unknown_states(states)
-        for flavor, of_flavor in zip(flavors, queries, strict=True):
-            tell_left_out(flavor, of_flavor)
+        for flavor, flavor_queries in zip(flavors, queries, strict=True):
+            tell_left_out(flavor, flavor_queries)
         for flavor, room in zip(flavors, rooms, strict=True):
             if not room.is_exact:
                 LOG.warning(
@@ -168,7 +168,7 @@ def _hosts(room: CloudRoom, *, show_all: bool, is_brief: bool) -> FormattedValue
 def _claim(flavor: Flavor) -> Mapping[str, int]:
     """Return the shares that a server of a flavor claims, and its shared vCPUs."""
     shares, vcpus = effective_shares(flavor), guest_cpus(flavor).counts.shared
-    return {"shares": shares.claim(vcpus) if shares else 0, "vcpus": vcpus}
+    return {"shares": shares.requested(vcpus) if shares else 0, "vcpus": vcpus}
 
 
 def tier_rooms(

@@ -82,7 +82,7 @@ def _untiered(cloud: SoldCloud, hosts: Iterable[str]) -> Mapping[str, int]:
     for part in cloud.parts:
         if part.tier == NO_TIER and part.resource_class == VCPU and part.host in wanted:
             servers[part.host].add(part.consumer)
-    return Counter({host: len(of_host) for host, of_host in sorted(servers.items())})
+    return Counter({host: len(host_servers) for host, host_servers in sorted(servers.items())})
 
 
 def _survival(homeless: Sequence[int] | None) -> "Iterator[Metric]":
@@ -96,9 +96,9 @@ def _survival(homeless: Sequence[int] | None) -> "Iterator[Metric]":
 
 
 def _shares(name: str, label: str, sums: Mapping[str, ClassSum]) -> "Iterator[Metric]":
-    sold = ((key, of_class.used) for key, of_class in sums.items())
+    sold = ((key, class_sum.used) for key, class_sum in sums.items())
     yield _gauge(f"{name}_sold", f"VCPU_SHARES that servers of the {label} have", sold, label)
-    free = ((key, of_class.capacity - of_class.used) for key, of_class in sums.items())
+    free = ((key, class_sum.capacity - class_sum.used) for key, class_sum in sums.items())
     yield _gauge(f"{name}_free", f"VCPU_SHARES of the {label} that are left", free, label)
 
 

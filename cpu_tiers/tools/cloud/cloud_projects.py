@@ -148,8 +148,8 @@ def print_projects(
             name = f"{name} ({sale.project})"
         cells = (f"{sale.amounts.get(key, 0):,}" for key in (VCPU, VCPU_SHARES, PCPU))
         vcpus, shares, dedicated = cells
-        of_all = percent(sale.parts.get(VCPU_SHARES)) if VCPU_SHARES in sale.parts else ""
+        part_of_all = percent(sale.parts.get(VCPU_SHARES)) if VCPU_SHARES in sale.parts else ""
         texts = (Text(printable(text)) for text in (name, sale.tier))
-        table.add_row(*texts, f"{sale.servers:,}", vcpus, shares, of_all, dedicated)
+        table.add_row(*texts, f"{sale.servers:,}", vcpus, shares, part_of_all, dedicated)
     print_table(console, "What is sold to each project", table)
     print_rest(console, len(sales), show_all=show_all)

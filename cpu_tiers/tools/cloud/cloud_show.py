@@ -76,11 +76,11 @@ def _read_host_groups(cloud: CloudSource, kind: str) -> HostGroups:
 def _groups_of(hosts: Iterable[str], groups: HostGroups, kind: str) -> HostGroups:
     """Return the hosts of each group, sorted by name; the hosts of no group come last."""
     names = frozenset(hosts)
-    of_hosts = {name: names & groups[name] for name in sorted(groups)}
-    others = names.difference(*of_hosts.values())
+    hosts_by_group = {name: names & groups[name] for name in sorted(groups)}
+    others = names.difference(*hosts_by_group.values())
     if others:
-        of_hosts[_OTHERS[kind]] = of_hosts.get(_OTHERS[kind], frozenset()) | others
-    return {name: of_group for name, of_group in of_hosts.items() if of_group}
+        hosts_by_group[_OTHERS[kind]] = hosts_by_group.get(_OTHERS[kind], frozenset()) | others
+    return {name: group_hosts for name, group_hosts in hosts_by_group.items() if group_hosts}
 
 
 def _read(parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> _Given:

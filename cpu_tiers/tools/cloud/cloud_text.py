@@ -1,7 +1,7 @@
 """The rows and the text of ``cpu-tiers cloud show``: what of a cloud is sold and left."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 from rich import box
@@ -50,8 +50,8 @@ def rows_of(
     for a in cloud.amounts:
         tiers = {name: sale._asdict() for name, sale in a.tiers.items()}
         row = (a.host, a.host in cloud.disabled, a.provider, a.resource_class, a.capacity, a.used)
-        of_host = [name for name, hosts in (groups or {}).items() if a.host in hosts]
-        group = () if groups is None else (FormattedValue(of_host, ", ".join),)
+        host_groups = [name for name, hosts in (groups or {}).items() if a.host in hosts]
+        group = () if groups is None else (FormattedValue(host_groups, ", ".join),)
         rows.append((*row, FormattedValue(tiers, _tier_text), *group))
     return (*COLUMNS, *(() if groups is None else ("groups",))), rows
 
@@ -95,14 +95,16 @@ def print_cloud(
     _print_excesses(console, cloud, show_all=show_all)
     _print_oversold(console, cloud, oversold_hosts(cloud), show_all=show_all)
     if groups:
-        of_groups = group_sums(cloud.amounts, groups)
+        sums_by_group = group_sums(cloud.amounts, groups)
 
         def group_label(name: str) -> str:
             disabled = len(groups[name] & cloud.disabled)
             number = f"{len(groups[name]):,}" + (f", {disabled:,} disabled" if disabled else "")
             return f"{printable(name)} ({number})"
 
-        _print_left(console, "group", of_groups, group_label, _LEFT_OF_GROUPS, show_all=show_all)
+        _print_left(
+            console, "group", sums_by_group, group_label, _LEFT_OF_GROUPS, show_all=show_all
+        )
 
     def host_label(host: str) -> str:
         marks = " (disabled)" * (host in cloud.disabled) + " (down)" * (host in cloud.down)
@@ -211,17 +213,17 @@ def text_table(*columns: str) -> Table:
 def _classes(cloud: SoldCloud, full: str, empty: str) -> Table:
     table = text_table("class", "capacity", "used", "left", "used", "over")
     table.columns[4].no_wrap = True
-    for name, of_class in class_sums(cloud.amounts).items():
+    for name, class_sum in class_sums(cloud.amounts).items():
         # What is allocated without a capacity is more than all of it.
-        used = float(of_class.over > 0) if of_class.left is None else 1 - of_class.left
+        used = float(class_sum.over > 0) if class_sum.left is None else 1 - class_sum.left
         cells = min(_BAR_CELLS, round(_BAR_CELLS * used))
         table.add_row(
             Text(printable(name)),
-            f"{of_class.capacity:,}",
-            f"{of_class.used:,}",
-            _part(of_class),
+            f"{class_sum.capacity:,}",
+            f"{class_sum.used:,}",
+            _part(class_sum),
             full * cells + empty * (_BAR_CELLS - cells),
-            f"{of_class.over:,}" if of_class.over else "",
+            f"{class_sum.over:,}" if class_sum.over else "",
         )
     return table
 
@@ -270,15 +272,10 @@ def _print_left(
     :param label: returns the label of a line from the key of its sums.
     """
     labels = {key: label(key) for key in islice(sums, None if show_all else MOST_LINES)}
-    names = class_order(name for of_classes in sums.values() for name in of_classes)
+    names = class_order(name for classes in sums.values() for name in classes)
     widest = max(map(cell_len, labels.values())) + 2
-    shown, free = list[str](), console.width
-    free -= min(max(widest, _LEAST_NAME_CELLS), console.width // 2)
-    for name in names:
-        free -= max(len(name), len("! -100 %")) + 2
-        if free < 0:
-            break
-        shown.append(name)
+    cells_of_labels = min(max(widest, _LEAST_NAME_CELLS), console.width // 2)
+    shown = _fitting(names, console.width - cells_of_labels)
     if hidden := len(names) - len(shown):
         title += f" (left out for lack of columns: {hidden})"
     table = text_table(kind, *shown)
@@ -289,7 +286,18 @@ def _print_left(
     print_rest(console, len(sums), show_all=show_all)
 
 
-def _part(of_class: ClassSum) -> str:
+def _fitting(names: Iterable[str], cells: int) -> list[str]:
+    """Return the first resource classes whose columns fit into a number of cells."""
+    shown: list[str] = []
+    for name in names:
+        cells -= max(len(name), len("! -100 %")) + 2
+        if cells < 0:
+            break
+        shown.append(name)
+    return shown
+
+
+def _part(class_sum: ClassSum) -> str:
     """Return the part that is left, in percent; a mark if a provider is over its capacity."""
-    mark = "! " if of_class.over else ""
-    return f"{mark}{percent(of_class.left)}"
+    mark = "! " if class_sum.over else ""
+    return f"{mark}{percent(class_sum.left)}"

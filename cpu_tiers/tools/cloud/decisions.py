@@ -83,10 +83,10 @@ def _lines(decision: Decision) -> Iterator[str]:
     )
     candidates = decision["candidates"]
     yield wrapped(f"hosts with candidates: {_hosts(candidates)}", indent="  ")
-    for number, of_server in enumerate(decision["rounds"], start=1):
+    for number, server_round in enumerate(decision["rounds"], start=1):
         if len(decision["rounds"]) > 1:
-            yield f"  round {number}, server {of_server['server']}:"
-        yield from _of_round(of_server)
+            yield f"  round {number}, server {server_round['server']}:"
+        yield from _of_round(server_round)
     for server, selected in zip(decision["servers"], decision["selected"], strict=False):
         others = ", ".join(selected["alternates"]) or "none"
         yield wrapped(f"{server}: {selected['host']} (alternates: {others})", indent="  ")
@@ -94,15 +94,15 @@ def _lines(decision: Decision) -> Iterator[str]:
         yield wrapped(f"fault: {decision['fault']}", indent="  ")
 
 
-def _of_round(of_server: Mapping[str, Any]) -> Iterator[str]:
-    for said in of_server["filters"]:
+def _of_round(server_round: Mapping[str, Any]) -> Iterator[str]:
+    for said in server_round["filters"]:
         if said["removed"]["number"]:
             text = f"{said['filter']} left {said['left']}, removed {_hosts(said['removed'])}"
             yield wrapped(text, indent="  ")
-    for host in of_server["weights"]:
+    for host in server_round["weights"]:
         parts = ", ".join(f"{name} {part:+.4g}" for name, part in host["parts"].items() if part)
         yield wrapped(f"weight of {host['host']}: {host['weight']:.4g} ({parts})", indent="  ")
-    for claim in of_server["claims"]:
+    for claim in server_round["claims"]:
         outcome = "granted" if claim["granted"] else "refused"
         yield wrapped(f"claim {outcome}: {', '.join(claim['providers'])}", indent="  ")
 

@@ -282,18 +282,21 @@ def rank(
     """
     parts = {
         weigher: {
-            host: multipliers.get(weigher, 0.0) * w for host, w in _normalized(weigher, of).items()
+            host: multipliers.get(weigher, 0.0) * w
+            for host, w in _normalized(weigher, weights).items()
         }
-        for weigher, of in raw.items()
+        for weigher, weights in raw.items()
     }
-    hosts = {host: sum(of[host] for of in parts.values()) for host in next(iter(raw.values()))}
+    hosts = {
+        host: sum(weights[host] for weights in parts.values()) for host in next(iter(raw.values()))
+    }
     order = sorted(hosts, key=lambda host: (-hosts[host], host))
     margins = [*(hosts[host] - hosts[after] for host, after in itertools.pairwise(order)), None]
     return [
         {
             "host": host,
             "weight": hosts[host],
-            "weighers": {weigher: of[host] for weigher, of in parts.items()},
+            "weighers": {weigher: weights[host] for weigher, weights in parts.items()},
             "margin": margin,
         }
         for host, margin in zip(order, margins, strict=bool(order))
@@ -315,8 +318,8 @@ def other_winners(
         return []
     # The scoring has no effect with a multiplier of 0.
     trials: list[tuple[str, str, Mapping[str, Mapping[str, float]], Mapping[str, float]]] = [
-        ("resource_provider_scoring", scoring, {**raw, OURS: of}, multipliers)
-        for scoring, of in scores.items()
+        ("resource_provider_scoring", scoring, {**raw, OURS: host_scores}, multipliers)
+        for scoring, host_scores in scores.items()
         if OURS in multipliers
     ]
     for weigher, multiplier in multipliers.items():
@@ -376,7 +379,7 @@ def _ranking(
         for name, forest in forests.items()
     }
     in_use = options.resource_provider_scoring
-    free = {names[host]: of_host for host, of_host in free_amounts(summaries, hosts).items()}
+    free = {names[host]: amounts for host, amounts in free_amounts(summaries, hosts).items()}
     raw = {**raw_weights(free), OURS: scores.pop(in_use)}
     soft = traits.of_hosts(summaries, explanation.answer.used_providers())
     if any(soft.values()):

@@ -35,7 +35,7 @@ from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud
 from cpu_tiers.tools.simulation.reasons import never_served
 from cpu_tiers.tools.tiers.flavor_advice import idle_keys, misspelt_keys
 from cpu_tiers.tools.tiers.ladder import Step, step_of_cloud, step_of_host
-from cpu_tiers.tools.tiers.pair import CLAIM, pair_faults
+from cpu_tiers.tools.tiers.pair import AMOUNT, pair_faults
 from cpu_tiers.translators import ServerRequest, Translator
 from cpu_tiers.translators.broken_rules import request_faults
 
@@ -120,7 +120,7 @@ class FlavorCheck(NovaConfCommand, ListCommand):
 AskStep = Callable[[], Step | None]
 """Asks for the step of the cloud, at most once, for the first flavor that needs the answer."""
 
-_OF_TIERS = frozenset({MULTIPLIER, SHARES, CLAIM})
+_OF_TIERS = frozenset({MULTIPLIER, SHARES, AMOUNT})
 
 
 def _step(conf: cfg.ConfigOpts, cloud: CloudSource) -> Step | None:
@@ -151,9 +151,14 @@ def _sources(
         yield cloud.name, cloud.flavors
 
 
+def _named_traits(checked: Iterable[_Checked]) -> frozenset[str]:
+    """Return the traits that the queries of flavors name."""
+    queries = (query for item in checked for query in item.queries)
+    return frozenset[str]().union(*(query.named_traits() for query in queries))
+
+
 def _check_hosts(cloud: CloudSource, checked: Sequence[_Checked], progress: ProgressLine) -> None:
-    queries = [query for item in checked for query in item.queries]
-    named = frozenset[str]().union(*(query.named_traits() for query in queries))
+    named = _named_traits(checked)
     strangers = cloud.service_states.strangers
     with cloud.placement() as client:
         present = client.traits_in_use()
@@ -163,13 +168,13 @@ def _check_hosts(cloud: CloudSource, checked: Sequence[_Checked], progress: Prog
     has_hosts = any(host.root not in strangers for host in empty.hosts)
     if not has_hosts:
         LOG.info("Placement has no hosts, so sizes, classes and traits are not checked.")
-    for _, faults, flavor, of_flavor in checked:
+    for _, faults, flavor, flavor_queries in checked:
         if flavor is None:
             continue
         if absent := faults.read(absent_pages, flavor, None, present):
             faults.add(*absent)
-        if of_flavor and has_hosts:
-            for fault in never_served(f"flavor {flavor.name}", of_flavor, empty, strangers):
+        if flavor_queries and has_hosts:
+            for fault in never_served(f"flavor {flavor.name}", flavor_queries, empty, strangers):
                 faults.add(*fault)
 
 
@@ -184,8 +189,8 @@ def _check(
     queries: tuple[CandidateQuery, ...] = ()
     faults.faults += _faults(server, translators, step)
     with faults:
-        of_server = queries_of(conf, server)
-        queries = (*of_server.first, *of_server.otherwise)
+        server_queries = queries_of(conf, server)
+        queries = (*server_queries.first, *server_queries.otherwise)
     return _Checked(source, faults, server.flavor, queries)
 
 

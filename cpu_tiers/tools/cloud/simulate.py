@@ -172,7 +172,7 @@ def _tier(server: ServerRequest, tiers: Sequence[Tier]) -> str:
     shares, vcpus = effective_shares(server.flavor), server.cpus.shared
     if shares is None or not vcpus:
         return ""
-    return tier_of_amounts([{VCPU: vcpus, VCPU_SHARES: shares.claim(vcpus)}], tiers)
+    return tier_of_amounts([{VCPU: vcpus, VCPU_SHARES: shares.requested(vcpus)}], tiers)
 
 
 class Simulate(NovaConfCommand, ListCommand):

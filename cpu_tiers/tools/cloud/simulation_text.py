@@ -75,10 +75,12 @@ def _sections(policies: Sequence[Values], *, show_all: bool) -> Iterator[tuple[s
     yield "Taken, by tier", _parts(policies, "tiers", _taken)
     yield (
         "Floors kept, by tier",
-        _parts(policies, "floors", lambda of: _part(of["floor_kept"], of["servers"])),
+        _parts(policies, "floors", lambda floors: _part(floors["floor_kept"], floors["servers"])),
     )
-    if any(of["least_floor"] < 1 for policy in policies for of in policy["floors"].values()):
-        least = _parts(policies, "floors", lambda of: f"{of['least_floor']:.2f}")
+    if any(
+        floors["least_floor"] < 1 for policy in policies for floors in policy["floors"].values()
+    ):
+        least = _parts(policies, "floors", lambda floors: f"{floors['least_floor']:.2f}")
         yield "Least floor, by tier", least
     flavors = [
         line for line in _parts(policies, "flavors", _taken) if set(line[1]) - {"100 %", "-"}
@@ -87,7 +89,9 @@ def _sections(policies: Sequence[Values], *, show_all: bool) -> Iterator[tuple[s
         flavors.sort(key=lambda line: _least_taken(policies, line[0]))
         flavors[_MOST_FLAVORS:] = [(f"{len(flavors) - _MOST_FLAVORS} more: --all", ())]
     yield "Taken, by flavor", flavors
-    stranded = _parts(policies, "stranded", lambda of: _part(of["stranded"], of["free"]))
+    stranded = _parts(
+        policies, "stranded", lambda amounts: _part(amounts["stranded"], amounts["free"])
+    )
     yield "Stranded at the end", [line for line in stranded if set(line[1]) - {"0 %", "-"}]
 
 
@@ -105,9 +109,9 @@ def _servers(policies: Sequence[Values]) -> Iterator[Line]:
 
 
 def _column(
-    policies: Sequence[Values], name: str, of: str, show: Callable[[float], str]
+    policies: Sequence[Values], name: str, figure: str, show: Callable[[float], str]
 ) -> Sequence[str]:
-    return ["-" if policy[name] is None else show(policy[name][of]) for policy in policies]
+    return ["-" if policy[name] is None else show(policy[name][figure]) for policy in policies]
 
 
 def _parts(
@@ -199,14 +203,14 @@ def _floors(outcomes: Sequence[Outcome]) -> Mapping[str, Mapping[str, float]]:
     """Return how many servers of each tier have the CPUs that they are promised, on average."""
     value = {}
     for tier in sorted({tier for outcome in outcomes for tier in outcome.floors}):
-        of_tier = [outcome.floors[tier] for outcome in outcomes if tier in outcome.floors]
+        tier_floors = [outcome.floors[tier] for outcome in outcomes if tier in outcome.floors]
         means, least = (
             ("servers", "floor_kept", "entitlement_kept"),
             ("least_floor", "least_entitlement"),
         )
         value[tier] = {
-            **{k: sum(getattr(f, k) for f in of_tier) / len(outcomes) for k in means},
-            **{k: min(getattr(f, k) for f in of_tier) for k in least},
+            **{k: sum(getattr(f, k) for f in tier_floors) / len(outcomes) for k in means},
+            **{k: min(getattr(f, k) for f in tier_floors) for k in least},
         }
     return value
 

@@ -23,7 +23,7 @@ def sold_on_hosts(cloud: CloudSource, flavor: Flavor, shared_vcpus: int) -> dict
         tier="",
         flavor=flavor.name,
         more=0,
-        shares=shares.claim(shared_vcpus) if shares else 0,
+        shares=shares.requested(shared_vcpus) if shares else 0,
         vcpus=shared_vcpus,
     )
     sold = sold_cloud(read_cloud(cloud), (), cloud.service_states)

@@ -133,8 +133,8 @@ def _representative(
 def _servers_by_amounts(sold: Iterable[SoldPart]) -> Counter[Amounts]:
     by_consumer: dict[str, Counter[str]] = {}
     for part in sold:
-        of_consumer = by_consumer.setdefault(part.consumer, Counter())
-        of_consumer[part.resource_class] += part.amount
+        consumer_amounts = by_consumer.setdefault(part.consumer, Counter())
+        consumer_amounts[part.resource_class] += part.amount
     return Counter(map(_amounts, by_consumer.values()))
 
 

@@ -39,6 +39,7 @@ from cpu_tiers.tools.placement.candidates import CandidateSurvey, ServerCandidat
 from cpu_tiers.tools.simulation.service_states import NOT_ASKED, ServiceStates
 from cpu_tiers.translators import ServerRequest, translate
 from cpu_tiers.weights import SCORINGS, Scoring, make_forest
+from cpu_tiers.weights.forest import Forest
 
 LOG = logging.getLogger(__name__)
 
@@ -101,18 +102,16 @@ class Weigh(NovaConfCommand, ListCommand):
             only_traits=options.resource_provider_traits,
             groups=query.groups,
         )
-        by_host = answer.by_host()
-        for host in answer.hosts():
-            forest.offer(host, [request.allocations for request in by_host.get(host, ())])
+        _offer_candidates(forest, answer)
         hosts = [host for host in answer.hosts() if host not in states.lacking]
         scores = {host: forest.explain(host) for host in hosts}
         traits = request_traits(options, specs)
         soft = traits.of_hosts(answer.provider_summaries, answer.used_providers())
 
         def order(host: str) -> tuple[float, float, str]:
-            of_traits = sum(soft.get(host, {}).values())
-            of_traits *= options.resource_provider_trait_weight_multiplier
-            return -of_traits, -scores[host].score, names.get(host, host)
+            trait_weight = sum(soft.get(host, {}).values())
+            trait_weight *= options.resource_provider_trait_weight_multiplier
+            return -trait_weight, -scores[host].score, names.get(host, host)
 
         ordered: Sequence[str] = sorted(scores, key=order)
         if parsed_args.formatter == "table" and not parsed_args.all:
@@ -160,6 +159,12 @@ class Weigh(NovaConfCommand, ListCommand):
             tell_unknown_states(states)
             tell_left_out(server.flavor, queries)
             return server, candidates._replace(names=names), states
+
+
+def _offer_candidates(forest: Forest, answer: CandidatesAnswer) -> None:
+    by_host = answer.by_host()
+    for host in answer.hosts():
+        forest.offer(host, [request.allocations for request in by_host.get(host, ())])
 
 
 def _best(hosts: Sequence[str]) -> Sequence[str]:

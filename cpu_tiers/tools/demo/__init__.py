@@ -271,9 +271,9 @@ def _entitlements(
     for name in sorted(entitlements, key=lambda name: (-entitlements[name], name)):
         granted, style = float(entitlements[name]), _STYLES[flavors[name].name]
         filled = bar(granted / flavors[name].vcpus, style)
-        of_host = f"{granted / len(cpus):.1%}"
+        host_part = f"{granted / len(cpus):.1%}"
         weight = str(weights[name])
-        table.add_row(Text(name, style), weight, filled, f"{granted:.2f}", of_host)
+        table.add_row(Text(name, style), weight, filled, f"{granted:.2f}", host_part)
     return table
 
 

@@ -92,8 +92,12 @@ class ProviderFiles:
 def effective_entry(files: ProviderFiles) -> ProviderEntry | None:
     """Return the entry that nova-compute applies to the root provider of a host."""
     by_default = [entry for entry in files.entries if entry.key == COMPUTE_NODE]
-    named = [entry for entry in files.entries if files.root.is_named_by(entry)]
-    return next(iter([*named, *by_default]), None)
+    return next(iter([*_named(files), *by_default]), None)
+
+
+def _named(files: ProviderFiles) -> list[ProviderEntry]:
+    """Return the entries that name the root provider of the host."""
+    return [entry for entry in files.entries if files.root.is_named_by(entry)]
 
 
 def traps(files: ProviderFiles) -> Iterator[Fault]:
@@ -112,7 +116,7 @@ def traps(files: ProviderFiles) -> Iterator[Fault]:
                 _joined(files, other, entry),
             )
         seen.setdefault(entry.key, entry)
-    named = [entry for entry in files.entries if files.root.is_named_by(entry)]
+    named = _named(files)
     if len({entry.key for entry in named}) > 1:
         yield Fault(
             " and ".join(entry.file for entry in named),

@@ -165,8 +165,8 @@ _INDENT = " " * len("usage: ")
 
 def fit_help(parser: ArgumentParser) -> None:
     """Have the help of a parser in lines that fit; its own formatter does all the rest."""
-    own: Any = parser.formatter_class
-    fitting: Any = type("FittingHelp", (_FittingLines, own), {})
+    parser_format: Any = parser.formatter_class
+    fitting: Any = type("FittingHelp", (_FittingLines, parser_format), {})
     parser.formatter_class = fitting
 
 

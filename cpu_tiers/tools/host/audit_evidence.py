@@ -110,13 +110,13 @@ def differing_sales(inventories: Mapping[str, Inventory], sale: Sale | None) -> 
 
     An initial ratio is no difference: Placement keeps the ratio that an operator has set.
     """
-    own = Sale.of(inventories)
-    if own is None or sale is None or inventories[VCPU_SHARES].ratio_is_initial:
+    root_sale = Sale.of(inventories)
+    if root_sale is None or sale is None or inventories[VCPU_SHARES].ratio_is_initial:
         return
-    if own.cpus_per_share != sale.cpus_per_share:
+    if root_sale.cpus_per_share != sale.cpus_per_share:
         text = (
             f"100 shares are sold as {float(100 * sale.cpus_per_share):.4g} CPUs by Placement, and"
-            f" as {float(100 * own.cpus_per_share):.4g} by nova.conf"
+            f" as {float(100 * root_sale.cpus_per_share):.4g} by nova.conf"
         )
         yield Finding(kind=Kind.SOLD, where="host", found=text)
 

@@ -49,7 +49,7 @@ class HostPromises:
         self.sale = by_placement or self._by_options
         occupancy = promised_occupancy(self._host, self._conf, domains, default_weight)
         dues = dues_of(occupancy, self._dedicated, self.sale)
-        return {name: (of, dues[name]) for name, of in occupancy.figures().items()}
+        return {name: (figures, dues[name]) for name, figures in occupancy.figures().items()}
 
     def weights(self, guests: Iterable[WatchedGuest], around: HostCgroups) -> float:
         """Return what competes on the shared CPUs, in shares.

@@ -242,7 +242,7 @@ def _of_tiers(waits: Mapping[str, Waits]) -> "Metric":
         labels=("tier",),
     )
     bounds = [*map(str, WAITS), "+Inf"]
-    for tier, of_tier in waits.items():
-        buckets = list(zip(bounds, accumulate(of_tier.runs), strict=True))
-        family.add_metric((tier,), buckets, of_tier.seconds)
+    for tier, tier_waits in waits.items():
+        buckets = list(zip(bounds, accumulate(tier_waits.runs), strict=True))
+        family.add_metric((tier,), buckets, tier_waits.seconds)
     return family

@@ -68,6 +68,19 @@ Describe = Callable[[Collection[str]], Iterable[RunningDomain]]
 """From the uuids of domains to the domains that libvirt runs."""
 
 
+def _with_promise(guest: WatchedGuest, figures: Figures | None, dues: Dues | None) -> WatchedGuest:
+    """Return a guest with what it is promised; without numbers if they are not known."""
+    return replace(
+        guest,
+        sold=float(dues.sold) if dues else None,
+        due=float(dues.cpus) if dues else None,
+        floor=float(figures.floor) if figures else None,
+        entitlement=float(figures.entitlement) if figures else None,
+        cap=dues.cap_cpus if dues else None,
+        rates=tuple(map(float, dues.vcpus)) if dues else (),
+    )
+
+
 class WatchedHost:
     """The machine of this process.
 
@@ -177,18 +190,18 @@ class WatchedHost:
         seconds, rates = used.at - before.read_at, guest.rates
         if rates is not before.rates:
             rates = tuple(map(min, rates, before.rates))
-        process_ran, own = used.process_ran, 0.0
+        process_ran, qemu_cpus = used.process_ran, 0.0
         vcpus_ran = before.totals.ran + sum(vcpu.ran for vcpu in used.spent)
         if process_ran is not None:
-            own = process_ran - guest.process_ran
-            own -= (1 + self._promises.overhead) * (vcpus_ran - guest.vcpus_ran)
+            qemu_cpus = process_ran - guest.process_ran
+            qemu_cpus -= (1 + self._promises.overhead) * (vcpus_ran - guest.vcpus_ran)
         delivery = delivery_of(
             used.spent,
             seconds,
             rates,
             cap=guest.cap,
             throttled=used.stalls.throttled - before.stalls.throttled,
-            own=max(0.0, own / seconds),
+            qemu_cpus=max(0.0, qemu_cpus / seconds),
         )
         self._due += delivery.due * seconds
         self._missing += delivery.missing * seconds
@@ -294,17 +307,8 @@ class WatchedHost:
                 LOG.warning("The floors of the guests are not known: %s", error)
         for uuid, guest in self._guests.items():
             name = guest.domain.name
-            entitlement, dues = entitled.get(name, (None, None))
-            self._guests[uuid] = replace(
-                guest,
-                tier=tiers[name] or "",
-                sold=float(dues.sold) if dues else None,
-                due=float(dues.cpus) if dues else None,
-                floor=float(entitlement.floor) if entitlement else None,
-                entitlement=float(entitlement.entitlement) if entitlement else None,
-                cap=dues.cap_cpus if dues else None,
-                rates=tuple(map(float, dues.vcpus)) if dues else (),
-            )
+            tiered = replace(guest, tier=tiers[name] or "")
+            self._guests[uuid] = _with_promise(tiered, *entitled.get(name, (None, None)))
         self._add_up_weights()
 
     def _is_new(self, reason: object) -> bool:

@@ -110,11 +110,11 @@ def _check_traits(
     traits: Mapping[str, Collection[str]], providers: Iterable[str], faults: FaultList
 ) -> None:
     known = set(map(interface_of, providers))
-    for device, of_device in traits.items():
+    for device, device_traits in traits.items():
         where = f"device {device}"
         if device not in known:
             faults.add(where, "no agent reports it", "name a device with bandwidth")
-        for name in sorted(of_device):
+        for name in sorted(device_traits):
             if not is_trait(name):
                 faults.add(where, f"trait {name!r}", "give a trait of os-traits, or CUSTOM_…")
 

@@ -216,12 +216,16 @@ def plan_offline(compute_node: ComputeNode, tree: ProviderTree) -> MovePlan:
     :raises InvalidInput: Nova's database does not tell what a consumer holds.
     """
     amounts = _root_amounts(compute_node, tree)
-    return _plan_moves(compute_node, ReshapeInput(tree=tree, of_root=amounts, on_nodes=Holdings()))
+    return _plan_moves(
+        compute_node, ReshapeInput(tree=tree, root_amounts=amounts, on_nodes=Holdings())
+    )
 
 
 def _plan_moves(compute_node: ComputeNode, before: ReshapeInput) -> MovePlan:
-    residents = find_residents(compute_node, dict.fromkeys((*before.of_root, *before.on_nodes)))
-    return healing.plan_moves(before.tree, before.of_root, before.on_nodes, residents)
+    residents = find_residents(
+        compute_node, dict.fromkeys((*before.root_amounts, *before.on_nodes))
+    )
+    return healing.plan_moves(before.tree, before.root_amounts, before.on_nodes, residents)
 
 
 def _root_amounts(compute_node: ComputeNode, tree: ProviderTree) -> dict[ConsumerId, Amounts]:

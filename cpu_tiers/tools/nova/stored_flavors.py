@@ -287,18 +287,18 @@ def each_in_time(
 
 
 def _findings(servers: Servers) -> Iterator[FlavorFinding]:
-    for (text, properties), alike in servers.items():
-        names = tuple(f"{server.name} ({server.uuid})" for server in alike)
+    for (text, properties), equal_servers in servers.items():
+        names = tuple(f"{server.name} ({server.uuid})" for server in equal_servers)
         yield from _finding(partial(_embedded_request, text, properties), names)
 
 
 def _pinned(servers: Servers) -> Counter[str]:
     """Return the number of servers with only dedicated vCPUs, by compute node."""
     pinned: Counter[str] = Counter()
-    for (text, properties), alike in servers.items():
+    for (text, properties), equal_servers in servers.items():
         with suppress(InvalidInput):
             if _embedded_request(text, properties).guest.policy == "dedicated":
-                pinned.update(server.node for server in alike if server.node)
+                pinned.update(server.node for server in equal_servers if server.node)
     return pinned
 
 

@@ -230,7 +230,7 @@ def _audits(data: CloudData, reports: Collection[AuditedHost]) -> PageSection:
 def _hosts(cloud: SoldCloud, data: CloudData) -> PageSection:
     rows: list[Sequence[Cell]] = []
     for host, sums in data.sums.items():
-        over = sum(of_class.over for of_class in sums.values())
+        over = sum(class_sum.over for class_sum in sums.values())
         marks = ["disabled"] * (host in cloud.disabled) + ["down"] * (host in cloud.down)
         marks += ["over its capacity"] * bool(over)
         rows.append((_link(data, host), ", ".join(marks), *_left(data, sums)))
@@ -246,7 +246,7 @@ def _host(data: CloudData, *, has_names: bool) -> PageSection:
     return PageSection(
         key="host",
         title="Providers and guests",
-        of_choice=True,
+        is_about_choice=True,
         parts=[
             PageChart(
                 title="Used of each resource class",

@@ -120,12 +120,12 @@ class CloudData:
                 "row": number // across,
                 "column": number % across,
             }
-            over = sum(of_class.over for of_class in sums.values())
+            over = sum(class_sum.over for class_sum in sums.values())
             least = least_left(sums, default=math.nan)
             named = f"{host}, disabled" if is_disabled else host
             yield {**place, **_cell(LEAST, None if math.isnan(least) else least, over, named)}
-            for name, of_class in sums.items():
-                yield {**place, **_cell(name, of_class.left, of_class.over, named)}
+            for name, class_sum in sums.items():
+                yield {**place, **_cell(name, class_sum.left, class_sum.over, named)}
 
     @property
     def has_many_consumers(self) -> bool:
@@ -138,9 +138,9 @@ class CloudData:
 
     def sold(self) -> Iterator[Mapping[str, str | int | float]]:
         """Yield the part of each resource class that each tier has, and the part that is left."""
-        for name, of_class in class_sums(self._cloud.amounts).items():
-            whole = max(of_class.capacity, of_class.used)
-            for tier, sale in of_class.tiers.items() if whole else ():
+        for name, class_sum in class_sums(self._cloud.amounts).items():
+            whole = max(class_sum.capacity, class_sum.used)
+            for tier, sale in class_sum.tiers.items() if whole else ():
                 yield {
                     "class": name,
                     "tier": tier,

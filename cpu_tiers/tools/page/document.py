@@ -94,8 +94,8 @@ class PageSection:
 
     :param key: the ``id`` of the section, for links. Letters, digits and ``-``.
     :param texts: the paragraphs before the parts.
-    :param of_choice: the section is about the choice: it is shown while there is a choice, and
-        its charts and tables have only the rows of the choice. Other sections are shown while
+    :param is_about_choice: the section is about the choice: it is shown while there is a choice,
+        and its charts and tables have only the rows of the choice. Other sections are shown while
         there is no choice.
     """
 
@@ -103,7 +103,7 @@ class PageSection:
     title: str
     texts: Sequence[str] = ()
     parts: Sequence[PageTable | DataTable | PageChart] = ()
-    of_choice: bool = False
+    is_about_choice: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +140,12 @@ class Page:
             lstrip_blocks=True,
             finalize=_shown,
         )
-        own, style = (
+        script, style = (
             files(__package__).joinpath(f"page.{kind}").read_text() for kind in ("js", "css")
         )
         # This defines vegaEmbed, of the newest Vega that vl-convert has.
         vega = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # wrong in their stub
-        scripts = [_script(text) for text in (vega, own)]
+        scripts = [_script(text) for text in (vega, script)]
         datasets = {name: _packed(rows) for name, rows in self.datasets.items()}
         return environment.get_template("page.html").render(
             page=self,

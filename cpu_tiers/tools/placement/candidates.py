@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import COMPUTE_NODE, MEMORY_MB, PCPU, SHARING, VCPU
-from cpu_tiers.model.providers import Provider, ProviderTrees
+from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import ReadProgress, read_hosts, untold
@@ -142,13 +142,13 @@ class CandidateSurvey:
 
         :param candidates: hosts that have candidates, whatever their traits.
         """
-        of_trait = self._client.providers_with_trait(COMPUTE_NODE)
-        hosts: dict[str, str] = {provider.uuid: provider.name for provider in of_trait}
+        compute_nodes = self._client.providers_with_trait(COMPUTE_NODE)
+        hosts: dict[str, str] = {provider.uuid: provider.name for provider in compute_nodes}
         if not hosts:
             sharing = {p.uuid for p in self._client.providers_with_trait(SHARING)}
             hosts = {
                 root: tree[0].name
-                for root, tree in ProviderTrees(self._client.providers()).trees().items()
+                for root, tree in ProviderIndex(self._client.providers()).trees().items()
                 if self._is_host(tree, is_shared=root in sharing)
             }
         for root in candidates:
@@ -279,7 +279,7 @@ def explain(
         answer=server.answer,
         candidates=candidates,
         without={
-            name: len(candidates) + sum(name in of_host for of_host in alone)
+            name: len(candidates) + sum(name in candidates_without for candidates_without in alone)
             for name in reasons.names
         },
         reasons={host: _reason(reasons, host, states) for host in others},
@@ -307,9 +307,9 @@ def read_reasons(
 
     :param hosts: the root providers of the hosts that are asked about later.
     """
-    queries = [query for of_server in servers for query in of_server]
+    queries = [query for queries_of_server in servers for query in queries_of_server]
     if (known := client.known_cloud) is not None:
-        return [Reasons(known, of_server) for of_server in servers]
+        return [Reasons(known, queries_of_server) for queries_of_server in servers]
     amounts = _amounts(map(cheaper, queries))
     survey.read_state(hosts, amounts)
     cloud = SimulatedCloud(())
@@ -317,7 +317,7 @@ def read_reasons(
         groups = [group for query in queries for group in query.groups]
         aggregates = {name for group in groups for names in group.member_of for name in names}
         cloud = read_hosts(client, hosts, survey.summaries, amounts, aggregates, progress)
-    return [Reasons(cloud, of_server) for of_server in servers]
+    return [Reasons(cloud, queries_of_server) for queries_of_server in servers]
 
 
 def _amounts(queries: Iterable[CandidateQuery]) -> Mapping[str, set[int]]:
@@ -352,19 +352,20 @@ def read_room(
     full = {host for host in names if any(host not in room.hosts for room in rooms)}
     # As for explain(): without any candidate, a host lacks what the first queries request.
     queries = [
-        of_server if room.hosts else flavor.first
-        for flavor, (of_server, room) in zip(flavors, counted, strict=True)
+        flavor_queries if room.hosts else flavor.first
+        for flavor, (flavor_queries, room) in zip(flavors, counted, strict=True)
     ]
     reasons = read_reasons(client, survey, queries, full, progress)
     return [
         room._replace(
             hosts={
-                name: room.hosts.get(host) or HostRoom(0, _limit(_reason(of_flavor, host, states)))
+                name: room.hosts.get(host)
+                or HostRoom(0, _limit(_reason(flavor_reasons, host, states)))
                 for host, name in names.items()
-                if host in room.hosts or of_flavor.is_of_kind(host)
+                if host in room.hosts or flavor_reasons.is_of_kind(host)
             }
         )
-        for room, of_flavor in zip(rooms, reasons, strict=True)
+        for room, flavor_reasons in zip(rooms, reasons, strict=True)
     ]
 
 

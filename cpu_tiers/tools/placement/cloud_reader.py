@@ -11,7 +11,7 @@ from typing import Any
 
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import COMPUTE_NODE, MAX_AMOUNT, SHARING
-from cpu_tiers.model.providers import Provider, ProviderTrees
+from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.placement.errors import PlacementRefused
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
@@ -65,7 +65,7 @@ def read_empty_cloud(
     :param traits: the traits that matter.
     """
     named = traits_of_providers(client, client.traits_in_use() & {*traits, SHARING, COMPUTE_NODE})
-    members = _aggregates(client, [uuid for uuid, of in named.items() if SHARING in of])
+    members = _aggregates(client, [uuid for uuid, traits in named.items() if SHARING in traits])
 
     def aggregates_of(uuid: str) -> Collection[str]:
         return members.get(uuid, ())
@@ -86,11 +86,11 @@ def _aggregates(
 
 
 def _by_provider(names: Iterable[str], having: Callable[[str], Iterable[Provider]]) -> Names:
-    of_providers: dict[str, set[str]] = {}
+    traits_by_provider: dict[str, set[str]] = {}
     for name in sorted(names):
         for provider in having(name):
-            of_providers.setdefault(provider.uuid, set()).add(name)
-    return of_providers
+            traits_by_provider.setdefault(provider.uuid, set()).add(name)
+    return traits_by_provider
 
 
 def _read(
@@ -103,7 +103,7 @@ def _read(
     is_empty: bool = False,
 ) -> Snapshot:
     """Read the inventories and the allocations of providers, each after its parent."""
-    providers = ProviderTrees(records)
+    providers = ProviderIndex(records)
     states: dict[str, Provider] = {}
     consumers: dict[str, dict[str, dict[str, int]]] = {}
     by_tree = sorted(
@@ -160,7 +160,7 @@ def read_hosts(
         limits of the inventory do not matter. Without amounts of a class, all are read.
     :param aggregates: the aggregates that matter beside those of sharing providers.
     """
-    providers = ProviderTrees(client.providers())
+    providers = ProviderIndex(client.providers())
     sharing = {record.uuid for record in client.providers_with_trait(SHARING)}
     members = _aggregates(client, sharing, aggregates)
     wanted = {*hosts, *(providers.roots[uuid] for uuid in sharing)}
@@ -180,6 +180,19 @@ def read_hosts(
     return SimulatedCloud(states.values())
 
 
+def _inventories_of(summary: Mapping[str, Any], names: Collection[str]) -> dict[str, Inventory]:
+    """Return the capacities that a provider summary tells of resource classes, as inventories.
+
+    :param names: the classes that matter. Without any, the other classes tell the kind of the
+        host.
+    """
+    resources = summary["resources"]
+    names = names or [name for name, amounts in resources.items() if amounts["capacity"]]
+    return {
+        name: Inventory(total=resources[name]["capacity"], max_unit=MAX_AMOUNT) for name in names
+    }
+
+
 def _state(
     client: PlacementClient,
     record: Provider,
@@ -187,19 +200,16 @@ def _state(
     classes: Collection[str],
     with_room: Mapping[str, Collection[str]],
 ) -> Provider:
-    uuid, inventories = record.uuid, dict[str, Inventory]()
+    uuid = record.uuid
     if summary is None:
         used: Mapping[str, int] = client.usages(uuid)
         traits = client.traits(uuid).names
     else:
-        used = {name: of["used"] for name, of in summary["resources"].items()}
+        used = {name: amounts["used"] for name, amounts in summary["resources"].items()}
         traits = frozenset(summary["traits"])
     present = [name for name in classes if name in used]
     if summary is not None and all(uuid in with_room.get(name, ()) for name in present):
-        # Without any class that matters, the other classes tell the kind of the host.
-        for name in present or [n for n, of in summary["resources"].items() if of["capacity"]]:
-            capacity = summary["resources"][name]["capacity"]
-            inventories[name] = Inventory(total=capacity, max_unit=MAX_AMOUNT)
+        inventories = _inventories_of(summary, present)
     else:
         inventories = dict(client.inventories(uuid).by_class)
     used = {name: used.get(name, 0) for name in inventories}

@@ -232,7 +232,7 @@ def _identity_refused(error: Any, request: str, settings: Settings) -> errors.Pl
 def error_of_response(response: PlacementResponse, settings: Settings) -> errors.PlacementError:
     """Return the error for a response with a status of 400 or more."""
     details, code = _problems(response)
-    of_allocations = response.path.split("/")[1] in {"allocations", "reshaper"}
+    changes_allocations = response.path.split("/")[1] in {"allocations", "reshaper"}
     kind: type[errors.PlacementError] = _BY_CODE.get(code, errors.PlacementRefused)
     advice = ""
     if response.status in REPEATED_STATUSES:
@@ -242,7 +242,11 @@ def error_of_response(response: PlacementResponse, settings: Settings) -> errors
         kind, advice = errors.NotAuthorised, f"; check {settings.credentials}, and their role"
     elif kind is errors.GenerationConflict:
         advice = "; another client writes there at the same time: run the command again"
-    elif (kind, response.status) == (errors.PlacementRefused, 409) and details and of_allocations:
+    elif (
+        (kind, response.status) == (errors.PlacementRefused, 409)
+        and details
+        and changes_allocations
+    ):
         kind = errors.InsufficientCapacity  # Placement has no error code for "does not fit".
     reason = (
         printable("; ".join(details))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, PCPU, POLICY_TRAITS, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT, count_trait
-from cpu_tiers.model.providers import Excess, Provider, ProviderTrees
+from cpu_tiers.model.providers import Excess, Provider, ProviderIndex
 from cpu_tiers.tools.placement import cloud_reader
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import ReadProgress, untold
@@ -49,7 +49,7 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
     It takes a request for each root provider and each NUMA node, and up to sixteen more.
     Storage pools and other providers without CPUs are left out.
     """
-    providers = ProviderTrees(client.providers())
+    providers = ProviderIndex(client.providers())
     nodes: dict[str, list[str]] = {}
     for node in client.providers_with_trait(NODE_TRAIT):
         nodes.setdefault(providers.roots.get(node.uuid, node.uuid), []).append(node.uuid)

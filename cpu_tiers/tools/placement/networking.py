@@ -97,7 +97,10 @@ def _reserve_all(
     for device in _strays(client, tree) if names else ():
         if device.name in names:
             now = client.inventories(device.uuid)
-            after = {name: replace(of, reserved=of.total) for name, of in now.by_class.items()}
+            after = {
+                name: replace(inventory, reserved=inventory.total)
+                for name, inventory in now.by_class.items()
+            }
             step = SetInventories(provider=device.name, before=now.by_class, after=after)
             if step.changes:
                 steps.append((step, device.uuid, now.generation))

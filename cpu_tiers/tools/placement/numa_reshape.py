@@ -50,7 +50,9 @@ def relocations_by_residents(
 
     :param find: returns the residents of consumers.
     """
-    return lambda tree, of_root, used: relocate(tree, of_root, find(of_root.keys()), used)
+    return lambda tree, root_amounts, used: relocate(
+        tree, root_amounts, find(root_amounts.keys()), used
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +60,12 @@ class ReshapeInput:
     """The state of a host before a reshape.
 
     :param tree: the provider tree of the host as it is going to be.
-    :param of_root: what the consumers that are going to move hold of the root.
+    :param root_amounts: what the consumers that are going to move hold of the root.
     :param on_nodes: what consumers hold of the NUMA nodes already.
     """
 
     tree: ProviderTree
-    of_root: Mapping[ConsumerId, Amounts]
+    root_amounts: Mapping[ConsumerId, Amounts]
     on_nodes: Holdings[ProviderName]
 
 
@@ -205,8 +207,8 @@ def _planned_anew(
     consumers = moving_consumers(client, root, moving, planned.consumers)
     if not has_new_generation and consumers == planned.consumers:
         raise changed(planned.root, "NUMA nodes, or other allocations of the servers,")
-    of_root = {uuid: consumer.allocations.of(root) for uuid, consumer in consumers.items()}
-    before = replace(planned.before, of_root=of_root)
+    root_amounts = {uuid: consumer.allocations.of(root) for uuid, consumer in consumers.items()}
+    before = replace(planned.before, root_amounts=root_amounts)
     relocations = _relocations(before, find_relocations)
     return replace(planned, consumers=consumers, before=before, relocations=relocations)
 
@@ -230,9 +232,9 @@ def _plan(
 def _relocations(
     before: ReshapeInput, find_relocations: FindRelocations
 ) -> tuple[Relocation, ...]:
-    if not before.of_root:
+    if not before.root_amounts:
         return ()
-    return find_relocations(before.tree, before.of_root, before.on_nodes.total)
+    return find_relocations(before.tree, before.root_amounts, before.on_nodes.total)
 
 
 def _reshape_input(
@@ -244,7 +246,7 @@ def _reshape_input(
     root = tree.root.name
     return ReshapeInput(
         tree=with_ratios(state, tree),
-        of_root={
+        root_amounts={
             uuid: consumer.allocations.of(ProviderId(state.providers[root].uuid))
             for uuid, consumer in consumers.items()
         },

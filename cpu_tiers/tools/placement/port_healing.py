@@ -14,7 +14,7 @@ from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY
 from cpu_tiers.model.inventory import limit_of
 from cpu_tiers.model.port import Port
-from cpu_tiers.model.providers import ProviderTrees
+from cpu_tiers.model.providers import ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
 from cpu_tiers.placement.errors import DataChanged, InsufficientCapacity, UnknownNames
 from cpu_tiers.placement.records import Consumer
@@ -60,16 +60,16 @@ Read = Callable[[], ServerPorts | None]
 """Reads a server and its ports; ``None`` if the server is not to be healed here any more."""
 
 
-def read_tree(client: PlacementClient, root: ProviderId) -> ProviderTrees:
+def read_tree(client: PlacementClient, root: ProviderId) -> ProviderIndex:
     """Return the providers of a host with their traits, by the uuid of the root provider."""
-    return ProviderTrees(
+    return ProviderIndex(
         replace(provider, traits=client.traits(provider.uuid).names)
         for provider in client.providers_in_tree(root)
     )
 
 
 def plan_ports(
-    client: PlacementClient, tree: ProviderTrees, server: ServerPorts, pending: Portion[ProviderId]
+    client: PlacementClient, tree: ProviderIndex, server: ServerPorts, pending: Portion[ProviderId]
 ) -> tuple[PortShortfall, ...]:
     """Return the shortfalls of a server's ports, and the providers that could serve them in place.
 
@@ -82,7 +82,7 @@ def plan_ports(
 
 
 def heal_ports(
-    client: PlacementClient, tree: ProviderTrees, read: Read, record: Record
+    client: PlacementClient, tree: ProviderIndex, read: Read, record: Record
 ) -> tuple[PortShortfall, ...]:
     """Allocate the shortfalls of :func:`plan_ports`, and write the profiles of the ports.
 
@@ -159,7 +159,7 @@ class _Plan:
     """Finds the providers for the ports of a server, by the allocations that the server has."""
 
     client: PlacementClient
-    tree: ProviderTrees
+    tree: ProviderIndex
     server: ServerPorts
     present: Consumer
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from cpu_tiers.accounting.holdings import Amounts, Portion
-from cpu_tiers.model.document import claims_json, load_json
+from cpu_tiers.model.document import is_json_type, load_json
 from cpu_tiers.model.inventory import MAX_CAPACITY, Inventory
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.placement import records
@@ -41,7 +41,7 @@ class PlacementResponse:
         except RecursionError as error:
             raise self.invalid("JSON that is nested too deep (does a proxy answer?)") from error
         except ValueError as error:
-            is_cut_off = claims_json(self.content_type)
+            is_cut_off = is_json_type(self.content_type)
             raise self.invalid(
                 f"not valid JSON, content type {self.content_type or 'missing'}"
                 " (is this the endpoint of Placement, or does a proxy answer?)",
@@ -130,7 +130,10 @@ class PlacementResponse:
         if not allocations:
             # Placement answers 200 for an unknown uuid, without generation, project and user.
             return Consumer(uuid=uuid)
-        amounts = {provider: self.amounts(of, "resources") for provider, of in allocations.items()}
+        amounts = {
+            provider: self.amounts(allocation, "resources")
+            for provider, allocation in allocations.items()
+        }
         # Consumers that were written before microversion 1.38 are of the type unknown. Most of
         # them are servers.
         is_unknown = self.body.get("consumer_type", "unknown") == "unknown"

@@ -12,7 +12,7 @@ import os_traits
 
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId
 from cpu_tiers.model.candidates import CandidatesAnswer
-from cpu_tiers.model.providers import Provider, ProviderTrees
+from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import PlacementError
 from cpu_tiers.placement.records import Inventories, Traits
@@ -42,7 +42,7 @@ class SnapshotClient(PlacementClient):
         self.retry_policy = RetryPolicy()
         self._exchange = _NoRequests()
         self._snapshot = snapshot
-        self._providers = ProviderTrees(snapshot.used_providers())
+        self._providers = ProviderIndex(snapshot.used_providers())
 
     @property
     def known_cloud(self) -> SimulatedCloud:

@@ -48,7 +48,11 @@ def alike_roots(client: PlacementClient, name: str) -> list[str]:
     wanted = name.lower().split(".")
     roots = (other.name for other in client.providers() if other.parent is None)
     labels = ((root, root.lower().split(".")) for root in roots)
-    return [root for root, of in labels if of[: len(wanted)] == wanted[: len(of)]]
+    return [
+        root
+        for root, labels_of_root in labels
+        if labels_of_root[: len(wanted)] == wanted[: len(labels_of_root)]
+    ]
 
 
 def changes_of(planned: Iterable[Step]) -> tuple[Change, ...]:

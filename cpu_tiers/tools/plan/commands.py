@@ -17,7 +17,7 @@ from cliff.formatters.base import SingleFormatter
 from cpu_tiers.conf.weigher import request_traits
 from cpu_tiers.errors import printable
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.providers import ProviderTrees
+from cpu_tiers.model.providers import ProviderIndex
 from cpu_tiers.tools.frame.cloud_source import (
     CloudSource,
     aggregate_uuids,
@@ -327,7 +327,7 @@ class PlanRelieve(_PlanCommand):
 
     def _marked(self) -> dict[str, str]:
         """Return a trait that nova.conf avoids of each host that has any, by root provider."""
-        trees = ProviderTrees(self.snapshot.providers)
+        trees = ProviderIndex(self.snapshot.providers)
         summaries: dict[str, Any] = {
             each.uuid: {
                 "traits": sorted(each.traits),

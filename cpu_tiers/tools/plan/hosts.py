@@ -55,7 +55,11 @@ class Server:
 def claims_of(allocations: Allocations) -> Claims:
     """Return allocations by row, sorted."""
     return tuple(
-        sorted(((uuid, name), n) for uuid, of in allocations.items() for name, n in of.items())
+        sorted(
+            ((uuid, name), n)
+            for uuid, amounts in allocations.items()
+            for name, n in amounts.items()
+        )
     )
 
 
@@ -184,7 +188,7 @@ class Hosts:
 
     def rows_of(self, root: str) -> list[Row]:
         """Return the rows of a host itself, without those of shared providers."""
-        return [(p.uuid, name) for p in self._by_root[root].own for name in p.stocks]
+        return [(p.uuid, name) for p in self._by_root[root].tree for name in p.stocks]
 
     def by_host(self) -> dict[str, list[Server]]:
         """Return the servers of each host."""
@@ -200,10 +204,10 @@ class Hosts:
         """
         if root in self.closed:
             return ()
-        of_kind = self._known.setdefault(kind_of(queries), {})
-        if root not in of_kind:
-            of_kind[root] = tuple(self._places(queries, self._by_root[root]))
-        return of_kind[root]
+        places_by_root = self._known.setdefault(kind_of(queries), {})
+        if root not in places_by_root:
+            places_by_root[root] = tuple(self._places(queries, self._by_root[root]))
+        return places_by_root[root]
 
     def suits(self, queries: Sequence[CandidateQuery], root: str) -> bool:
         """Tell whether a host suits a request but for its amounts: traits, units, aggregates."""

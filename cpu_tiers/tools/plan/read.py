@@ -14,7 +14,7 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import DISK_GB
-from cpu_tiers.model.providers import ProviderTrees
+from cpu_tiers.model.providers import ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.plan.hosts import Group, Hosts, Server, claims_of, kind_of
 from cpu_tiers.tools.simulation.cloud import Allocations
@@ -104,12 +104,11 @@ class _Reader:
     def __init__(self, snapshot: Snapshot, queries_of: QueriesOf, *, is_cold: bool) -> None:
         self.cloud = snapshot.cloud()
         self._hosts = Hosts(cloud=self.cloud, servers=()).names
-        self._trees = ProviderTrees(snapshot.providers)
+        self._trees = ProviderIndex(snapshot.providers)
         self._known = snapshot.servers
         self._queries_of = queries_of
         self._is_cold = is_cold
         self._of_flavor: dict[str, tuple[CandidateQuery, ...] | str] = {}
-        self._of_allocations: dict[str, tuple[CandidateQuery, ...]] = {}
         self._groups: dict[str, dict[str, ServerGroup]] = {}
         for group_id, group in self._known.groups.items() if self._known else ():
             for member in group.members:
@@ -162,8 +161,8 @@ class _Reader:
         if any(name.startswith(_DEVICES) for name in classes):
             return "it has a PCI device, a virtual GPU or an accelerator"
         specs = known.flavor.extra_specs if known.flavor else {}
-        of_flavor = next((why for key, why in _KEEPING_SPECS.items() if specs.get(key)), "")
-        return known.stays or of_flavor or self._state(known) or self._affinity(uuid)
+        reason = next((why for key, why in _KEEPING_SPECS.items() if specs.get(key)), "")
+        return known.stays or reason or self._state(known) or self._affinity(uuid)
 
     def _state(self, known: SnapshotServer) -> str:
         if known.is_locked:
@@ -213,14 +212,14 @@ class _Reader:
     def _as_it_has(self, allocations: Allocations) -> tuple[CandidateQuery, ...]:
         """Return the query for the amounts that a server has, of as many providers."""
         roots = {uuid for uuid in allocations if self._trees.roots[uuid] == uuid}
-        of_roots: dict[str, int] = {}
+        servers_by_root: dict[str, int] = {}
         for uuid in roots:
             for name, amount in allocations[uuid].items():
-                of_roots[name] = of_roots.get(name, 0) + amount
+                servers_by_root[name] = servers_by_root.get(name, 0) + amount
         groups = [self._group(uuid, n, allocations) for n, uuid in enumerate(allocations)]
         suffixed = [group for group in groups if group is not None]
-        if of_roots:
-            suffixed.insert(0, RequestGroup(resources=of_roots))
+        if servers_by_root:
+            suffixed.insert(0, RequestGroup(resources=servers_by_root))
         return (
             CandidateQuery(tuple(suffixed), "isolate", root_forbidden=frozenset({DISABLED_TRAIT})),
         )

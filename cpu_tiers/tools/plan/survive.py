@@ -49,7 +49,11 @@ class Survivors:
         self._largest = {
             name: max(
                 (
-                    sum(max(0, room.of(row)) for row, of in rows if of in classes)
+                    sum(
+                        max(0, room.of(row))
+                        for row, resource_class in rows
+                        if resource_class in classes
+                    )
                     for rows in self._rows.values()
                 ),
                 default=0,

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
-from cpu_tiers.model.providers import Provider, ProviderTrees
+from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.simulation.providers import (
+    HostLayout,
     HostProviders,
-    Shape,
     SimulatedProvider,
     Solution,
     hosts_of_trees,
@@ -52,7 +52,7 @@ class SimulatedCloud:
     def __init__(self, providers: Iterable[Provider]) -> None:
         self._trees = {
             root: [SimulatedProvider(state, root) for state in tree]
-            for root, tree in ProviderTrees(providers).trees().items()
+            for root, tree in ProviderIndex(providers).trees().items()
         }
         self._providers = {
             provider.uuid: provider for providers in self._trees.values() for provider in providers
@@ -62,7 +62,7 @@ class SimulatedCloud:
         for number, host in enumerate(self.hosts):
             for root in {provider.root for provider in host.providers}:
                 self._hosts_of_root[root].append(number)
-        self._alone = {host.root for host in self.hosts if len(host.own) == len(host.providers)}
+        self._alone = {host.root for host in self.hosts if len(host.tree) == len(host.providers)}
         self._changes: list[CloudChange] = []
 
     def search(self, query: CandidateQuery, *, each_order: bool = True) -> Search:
@@ -160,7 +160,7 @@ class SimulatedCloud:
 
 
 class Solvers:
-    """The solvers of a query, one for the hosts of a shape.
+    """The solvers of a query, one for the hosts of a layout.
 
     :ivar groups: the request groups. Placement has no group without resources and a suffix.
     """
@@ -177,19 +177,19 @@ class Solvers:
         self._query = query._replace(groups=self.groups)
         self._cloud = cloud
         self._options = {"each_order": each_order, "nodes_apart": nodes_apart}
-        self._known: dict[tuple[Shape, tuple[Numbers, ...]], Solver] = {}
+        self._known: dict[tuple[HostLayout, tuple[Numbers, ...]], Solver] = {}
 
-    def of(self, host: HostProviders, shape: Shape | None = None) -> Solver | None:
+    def of(self, host: HostProviders, layout: HostLayout | None = None) -> Solver | None:
         """Return the solver of a host; ``None`` for a host that could never serve the query.
 
-        :param shape: another shape than the host's own.
+        :param layout: another layout than the host's own.
         """
-        shape = shape or host.shape
+        layout = layout or host.layout
         within = tuple(self._within(group, host) for group in self.groups)
-        solver = self._known.get((shape, within))
+        solver = self._known.get((layout, within))
         if solver is None:
-            solver = Solver(self._query, shape, within, **self._options)
-            self._known[shape, within] = solver
+            solver = Solver(self._query, layout, within, **self._options)
+            self._known[layout, within] = solver
         return solver if solver.is_possible else None
 
     def _within(self, group: RequestGroup, host: HostProviders) -> Numbers:

@@ -71,15 +71,19 @@ def compare(results: Results, measure: str | None = None) -> Comparison:
     if measure is None:
         first = next(iter(results.values()))
         measure = SERVERS if first[0].refused_core_hours is None else CORE_HOURS
-    parts = {policy: [_part(one, measure) for one in of] for policy, of in results.items()}
+    parts = {
+        policy: [_part(one, measure) for one in outcomes] for policy, outcomes in results.items()
+    }
     best = min(parts.values(), key=fmean)
     return Comparison(
         measure=measure,
         seeds=len(best),
-        refused={policy: Spread.of(of) for policy, of in parts.items()},
+        refused={policy: Spread.of(policy_parts) for policy, policy_parts in parts.items()},
         behind={
-            policy: Spread.of([part - least for part, least in zip(of, best, strict=True)])
-            for policy, of in parts.items()
+            policy: Spread.of(
+                [part - least for part, least in zip(policy_parts, best, strict=True)]
+            )
+            for policy, policy_parts in parts.items()
         },
     )
 

@@ -8,7 +8,7 @@ compared with the promise.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -71,6 +71,21 @@ class TierFloors:
     least_floor: float
     least_entitlement: float
 
+    @classmethod
+    def of(cls, parts: Collection[tuple[Fraction, Fraction]]) -> TierFloors:
+        """Return the floors of a tier.
+
+        :param parts: the floor and the entitlement of each server, as parts of the promise.
+        """
+        floors, entitlements = zip(*parts, strict=True)
+        return cls(
+            servers=len(floors),
+            floor_kept=sum(floor >= 1 for floor in floors),
+            entitlement_kept=sum(each >= 1 for each in entitlements),
+            least_floor=float(min(floors)),
+            least_entitlement=float(min(entitlements)),
+        )
+
 
 def tier_floors(
     cloud: SimulatedCloud, servers: Iterable[PlacedServer]
@@ -79,25 +94,29 @@ def tier_floors(
 
     :param servers: all servers of the cloud.
     """
-    by_root: defaultdict[str, list[PlacedServer]] = defaultdict(list)
-    for server in servers:
-        for root in {cloud.root_of(uuid) for uuid in server.allocations}:
-            by_root[root or ""].append(server)
+    by_root = _servers_by_root(cloud, servers)
     parts: defaultdict[str, list[tuple[Fraction, Fraction]]] = defaultdict(list)
     for host in cloud.hosts:
         if any(server.tier for server in by_root[host.root]):
             for tier, floor, entitlement in _Pools(host).parts(by_root[host.root]):
                 parts[tier].append((floor, entitlement))
-    return {
-        tier: TierFloors(
-            servers=len(pairs),
-            floor_kept=sum(floor >= 1 for floor, _ in pairs),
-            entitlement_kept=sum(entitlement >= 1 for _, entitlement in pairs),
-            least_floor=float(min(floor for floor, _ in pairs)),
-            least_entitlement=float(min(entitlement for _, entitlement in pairs)),
-        )
-        for tier, pairs in sorted(parts.items())
-    }
+    return {tier: TierFloors.of(pairs) for tier, pairs in sorted(parts.items())}
+
+
+def _servers_by_root(
+    cloud: SimulatedCloud, servers: Iterable[PlacedServer]
+) -> defaultdict[str, list[PlacedServer]]:
+    """Return the servers of each host, by the root provider."""
+    by_root: defaultdict[str, list[PlacedServer]] = defaultdict(list)
+    for server in servers:
+        for root in {cloud.root_of(uuid) for uuid in server.allocations}:
+            by_root[root or ""].append(server)
+    return by_root
+
+
+def _dedicated(servers: Iterable[PlacedServer]) -> int:
+    """Return the number of dedicated vCPUs of servers."""
+    return sum(a.get(PCPU, 0) for s in servers for a in s.allocations.values())
 
 
 class _Pools:
@@ -109,7 +128,7 @@ class _Pools:
     def __init__(self, host: HostProviders) -> None:
         self._pools: dict[str, frozenset[int]] = {}
         self._cpus = cpus = shares = 0
-        for provider in host.own:
+        for provider in host.tree:
             if stock := provider.stocks.get(VCPU):
                 last = cpus + stock.inventory.total
                 self._pools[provider.uuid] = frozenset(range(cpus, min(last, MAX_CPU + 2)))
@@ -122,8 +141,7 @@ class _Pools:
     def parts(self, servers: Iterable[PlacedServer]) -> Iterable[tuple[str, Fraction, Fraction]]:
         """Yield the tier, the floor and the entitlement of servers, as parts of the promise."""
         servers = list(servers)
-        dedicated = sum(a.get(PCPU, 0) for s in servers for a in s.allocations.values())
-        if self._cpus_per_share is None or self._cpus + dedicated > MAX_CPU + 1:
+        if self._cpus_per_share is None or self._cpus + _dedicated(servers) > MAX_CPU + 1:
             return
         contenders: dict[str, Contender] = {}
         promises: dict[str, tuple[str, Fraction]] = {}
@@ -162,4 +180,4 @@ class _Pools:
         if not shared or self._cpus_per_share is None:
             return Fraction(0)
         dedicated = sum(threads.values()) - shared
-        return dedicated + min(Fraction(shared), shares.claim(shared) * self._cpus_per_share)
+        return dedicated + min(Fraction(shared), shares.requested(shared) * self._cpus_per_share)

@@ -1,6 +1,6 @@
 """How many more servers of a request the hosts take that share no provider with other hosts.
 
-Hosts of the same shape have the same candidates, as far as the candidates fit. So the packing of
+Hosts of the same layout have the same candidates, as far as the candidates fit. So the packing of
 these candidates is prepared once for all hosts that have room for the same candidates, and a host
 costs a few divisions. Pure.
 """
@@ -13,13 +13,13 @@ from typing import NamedTuple
 from cpu_tiers.model.names import MAX_AMOUNT, MEMORY_MB, PCPU, SHARING, VCPU
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud, Solvers
-from cpu_tiers.tools.simulation.providers import HostProviders, Shape, Stock
+from cpu_tiers.tools.simulation.providers import HostLayout, HostProviders, Stock
 from cpu_tiers.tools.simulation.repeated_claims import HostRoom, limiting
 from cpu_tiers.tools.simulation.repeated_packing import Package, needed_packages, packed_apart
 from cpu_tiers.tools.simulation.solutions import Solver
 
 MOST_CANDIDATES = 200
-"""A host whose shape has more candidates is left to a packing of its own."""
+"""A host whose layout has more candidates is left to a packing of its own."""
 
 
 class FreeChoice(NamedTuple):
@@ -60,7 +60,9 @@ def free_choices(packages: Iterable[Package[int]], names: Sequence[str]) -> tupl
     )
     if not (has_all and each_has_one):
         return ()
-    return tuple(FreeChoice(*of_class, tuple(numbers)) for of_class, numbers in parts.items())
+    return tuple(
+        FreeChoice(*resource_class, tuple(numbers)) for resource_class, numbers in parts.items()
+    )
 
 
 class LoneHosts:
@@ -76,7 +78,7 @@ class LoneHosts:
         ]
         self._candidates: dict[object, tuple[Package[int], ...] | None] = {}
         self._prepared: dict[object, _Prepared] = {}
-        self._names: dict[Shape, tuple[str, ...]] = {}
+        self._names: dict[HostLayout, tuple[str, ...]] = {}
 
     def rooms(
         self, leaving_out: Collection[str] = frozenset()
@@ -105,12 +107,16 @@ class LoneHosts:
         if candidates is None:
             return None
         free = [stock.free for stock in host.stocks]
-        fits = tuple(all(free[n] >= amount for n, amount in of.items()) for of in candidates)
+        fits = tuple(
+            all(free[n] >= amount for n, amount in amounts.items()) for amounts in candidates
+        )
         if not any(fits) or not _is_host(host):
             return HostRoom(0, "")
         key = solvers, fits
         if key not in self._prepared:
-            fitting = tuple(of for of, does_fit in zip(candidates, fits, strict=True) if does_fit)
+            fitting = tuple(
+                amounts for amounts, does_fit in zip(candidates, fits, strict=True) if does_fit
+            )
             choices = free_choices(fitting, self._names_of(host))
             needed = () if choices else needed_packages(fitting, dict(enumerate(free)))
             self._prepared[key] = _Prepared(fitting, needed, choices)
@@ -138,9 +144,9 @@ class LoneHosts:
 
     def _names_of(self, host: HostProviders) -> tuple[str, ...]:
         """Return the resource class of each inventory of a host."""
-        if host.shape not in self._names:
-            self._names[host.shape] = tuple(stock.name for stock in host.stocks)
-        return self._names[host.shape]
+        if host.layout not in self._names:
+            self._names[host.layout] = tuple(stock.name for stock in host.stocks)
+        return self._names[host.layout]
 
     def _candidates_of(
         self, host: HostProviders, solvers: tuple[Solver | None, ...]
@@ -165,6 +171,6 @@ def _without_end(stock: Stock) -> Stock:
 
 def _is_host(host: HostProviders) -> bool:
     """Tell whether a tree is a host, and not a pool for other trees."""
-    return not any(SHARING in provider.state.traits for provider in host.own) or any(
-        name in provider.stocks for provider in host.own for name in (VCPU, PCPU, MEMORY_MB)
+    return not any(SHARING in provider.state.traits for provider in host.tree) or any(
+        name in provider.stocks for provider in host.tree for name in (VCPU, PCPU, MEMORY_MB)
     )

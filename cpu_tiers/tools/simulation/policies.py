@@ -125,12 +125,12 @@ class HostStates:
     """
 
     def __init__(self, cloud: SimulatedCloud) -> None:
-        own = {host.root: host for host in cloud.hosts}
+        hosts_by_root = {host.root: host for host in cloud.hosts}
         self.values: Mapping[str, dict[str, float]] = {
-            "ram": {root: _free(host, MEMORY_MB) for root, host in own.items()},
-            "cpu": {root: _free_cpus(host) for root, host in own.items()},
-            "disk": {root: 1024 * _free(host, DISK_GB) for root, host in own.items()},
-            "num_instances": dict.fromkeys(own, 0.0),
+            "ram": {root: _free(host, MEMORY_MB) for root, host in hosts_by_root.items()},
+            "cpu": {root: _free_cpus(host) for root, host in hosts_by_root.items()},
+            "disk": {root: 1024 * _free(host, DISK_GB) for root, host in hosts_by_root.items()},
+            "num_instances": dict.fromkeys(hosts_by_root, 0.0),
         }
 
     def apply(self, changes: Iterable[CloudChange]) -> None:
@@ -148,14 +148,14 @@ class HostStates:
 def _free(host: HostProviders, name: str) -> float:
     return sum(
         stock.inventory.total - stock.inventory.reserved - (stock.capacity - stock.free)
-        for provider in host.own
+        for provider in host.tree
         if (stock := provider.stocks.get(name))
     )
 
 
 def _free_cpus(host: HostProviders) -> float:
     total, used, ratio = 0, 0, 1.0
-    for provider in host.own:
+    for provider in host.tree:
         for name in (VCPU, PCPU):
             if stock := provider.stocks.get(name):
                 total += stock.inventory.total

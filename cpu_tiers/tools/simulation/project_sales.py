@@ -40,15 +40,15 @@ def project_sales(cloud: SoldCloud, projects: Mapping[str, str]) -> list[Project
         amounts.setdefault(key, Counter())[part.resource_class] += part.amount
         sold[part.resource_class] += part.amount
     servers = Counter((projects.get(consumer, ""), tier) for consumer, tier in cloud.tiers.items())
-    of_projects: dict[str, Counter[str]] = {}
-    for (project, _), of_tier in amounts.items():
-        of_projects.setdefault(project, Counter()).update(of_tier)
+    amounts_by_project: dict[str, Counter[str]] = {}
+    for (project, _), tier_amounts in amounts.items():
+        amounts_by_project.setdefault(project, Counter()).update(tier_amounts)
 
     def place(key: tuple[str, str]) -> tuple[object, ...]:
         project, tier = key
-        whole, of_tier = of_projects[project], amounts[key]
+        whole, tier_amounts = amounts_by_project[project], amounts[key]
         order = (-whole[name] for name in (VCPU_SHARES, VCPU, PCPU))
-        return (not project, *order, project, -of_tier[VCPU_SHARES], tier)
+        return (not project, *order, project, -tier_amounts[VCPU_SHARES], tier)
 
     return [
         ProjectSale(

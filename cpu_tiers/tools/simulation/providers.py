@@ -76,7 +76,7 @@ def are_in(aggregates: Collection[str], member_of: Iterable[Collection[str]]) ->
     return all(not frozenset(wanted).isdisjoint(aggregates) for wanted in member_of)
 
 
-class Place(NamedTuple):
+class ProviderLayout(NamedTuple):
     """The fixed properties of a provider that decide about requests.
 
     :param parent: the number of the parent among the providers of the host; ``None`` without one.
@@ -92,8 +92,8 @@ class Place(NamedTuple):
     stocks: tuple[tuple[str, tuple[int, ClaimUnits]], ...]
 
 
-class Shape:
-    """The fixed properties of a host's providers. Hosts of the same hardware share a shape.
+class HostLayout:
+    """The fixed properties of a host's providers. Hosts of the same hardware share a layout.
 
     :ivar places: the providers, the root provider first.
     :ivar units: what a single claim may have of each inventory, by the number of the inventory.
@@ -102,7 +102,7 @@ class Shape:
 
     __slots__ = ("_stocks", "above", "places", "units")
 
-    def __init__(self, places: tuple[Place, ...]) -> None:
+    def __init__(self, places: tuple[ProviderLayout, ...]) -> None:
         self.places = places
         self._stocks: tuple[Mapping[str, int], ...] = tuple(
             {name: number for name, (number, _) in place.stocks} for place in places
@@ -144,20 +144,20 @@ class HostProviders:
     :ivar stocks: the inventories of all providers.
     """
 
-    __slots__ = ("own", "owners", "providers", "root", "shape", "stocks")
+    __slots__ = ("layout", "owners", "providers", "root", "stocks", "tree")
 
     def __init__(
-        self, own: Sequence[SimulatedProvider], shared: Iterable[SimulatedProvider]
+        self, tree: Sequence[SimulatedProvider], shared: Iterable[SimulatedProvider]
     ) -> None:
-        self.root, self.own = own[0].uuid, own
-        self.providers = (*own, *shared)
+        self.root, self.tree = tree[0].uuid, tree
+        self.providers = (*tree, *shared)
         self.stocks: tuple[Stock, ...] = tuple(
             stock for provider in self.providers for stock in provider.stocks.values()
         )
         self.owners = tuple(provider.uuid for provider in self.providers for _ in provider.stocks)
-        self.shape: Shape
+        self.layout: HostLayout
 
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[ProviderLayout, ...]:
         """Return the fixed properties of the providers, which are equal for equal hardware."""
         numbers = {provider.uuid: number for number, provider in enumerate(self.providers)}
         places, stock = [], 0
@@ -169,7 +169,9 @@ class HostProviders:
                 stock += 1
             parent = None if state.parent is None else numbers.get(state.parent)
             is_own = provider.root == self.root
-            places.append(Place(parent, is_own, state.traits, state.aggregates, tuple(units)))
+            places.append(
+                ProviderLayout(parent, is_own, state.traits, state.aggregates, tuple(units))
+            )
         return tuple(places)
 
     def request(self, solution: Solution, suffixes: Sequence[str]) -> AllocationRequest:
@@ -202,7 +204,7 @@ def hosts_of_trees(trees: Mapping[str, Sequence[SimulatedProvider]]) -> list[Hos
         for provider in providers
         if SHARING in provider.state.traits
     ]
-    by_places: dict[tuple[Place, ...], Shape] = {}
+    by_places: dict[tuple[ProviderLayout, ...], HostLayout] = {}
     hosts = []
     pools = set[object]()
     for root, providers in trees.items():
@@ -221,6 +223,6 @@ def hosts_of_trees(trees: Mapping[str, Sequence[SimulatedProvider]]) -> list[Hos
         )
         host = HostProviders(providers, shared)
         places = host.places()
-        host.shape = by_places.setdefault(places, Shape(places))
+        host.layout = by_places.setdefault(places, HostLayout(places))
         hosts.append(host)
     return hosts

@@ -18,9 +18,9 @@ from cpu_tiers.model.numa import NODE_TRAIT, count_trait
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud, Solvers
 from cpu_tiers.tools.simulation.providers import (
+    HostLayout,
     HostProviders,
-    Place,
-    Shape,
+    ProviderLayout,
     Solution,
     Stock,
     are_in,
@@ -90,7 +90,7 @@ class Reasons:
         self.names: tuple[str, ...] = tuple(self._relaxations)
         self._hosts_by_root = {host.root: host for host in cloud.hosts}
         self._solvers: dict[frozenset[str], list[tuple[CandidateQuery, Solvers]]] = {}
-        self._endless: dict[tuple[Shape, str], Shape] = {}
+        self._endless: dict[tuple[HostLayout, str], HostLayout] = {}
         self._is_in_tree = any(group.in_tree for query in queries for group in query.groups)
         self._classes = frozenset(name for query in queries for name in query.resources())
         self._knows_nodes = any(
@@ -119,7 +119,7 @@ class Reasons:
         Neither a server with NUMA nodes nor a server without them can use the host.
         """
         host = self._hosts_by_root[root]
-        is_node = any(NODE_TRAIT in provider.state.traits for provider in host.own)
+        is_node = any(NODE_TRAIT in provider.state.traits for provider in host.tree)
         return (
             self._knows_nodes and is_node and count_trait(1) not in host.providers[0].state.traits
         )
@@ -145,7 +145,7 @@ class Reasons:
         """Return the state in which hosts are alike."""
         root = host.root if self._is_in_tree else None
         free = [stock.free for stock in host.stocks if stock.name in self._classes]
-        return host.shape, tuple(free), root
+        return host.layout, tuple(free), root
 
     def _reason(self, host: HostProviders) -> HostReason:
         if self._is_served(host, frozenset()):
@@ -237,7 +237,7 @@ class Reasons:
 
         :returns: ``None`` if no amount of the class would help.
         """
-        key = host.shape, name
+        key = host.layout, name
         if key not in self._endless:
             self._endless[key] = _endless(*key)
         endless, stocks = self._endless[key], _free_of(host, name)
@@ -275,7 +275,7 @@ def hosts_of(cloud: SimulatedCloud) -> Mapping[str, str]:
     return {
         host.root: host.providers[0].state.name
         for host in cloud.hosts
-        if any(name in p.stocks for p in host.own for name in (VCPU, PCPU, MEMORY_MB))
+        if any(name in p.stocks for p in host.tree for name in (VCPU, PCPU, MEMORY_MB))
     }
 
 
@@ -316,11 +316,13 @@ def never_served(
         return []
     if any(map(reasons.is_served, hosts)):
         return []
-    of_hosts = {name: reasons.of(root) for root, name in hosts.items()}
-    common = [n for n in reasons.names if all(n in reason.lacks for reason in of_hosts.values())]
+    reasons_by_name = {name: reasons.of(root) for root, name in hosts.items()}
+    common = [
+        n for n in reasons.names if all(n in reason.lacks for reason in reasons_by_name.values())
+    ]
     if common:
-        return [_common(where, name, reasons.asked(name), of_hosts) for name in common]
-    host, reason = nearest(of_hosts)[0]
+        return [_common(where, name, reasons.asked(name), reasons_by_name) for name in common]
+    host, reason = nearest(reasons_by_name)[0]
     parts = (
         f"{lack} {name}" if isinstance(lack, int) and lack > 1 else named(name, lack)
         for name, lack in reason.lacks.items()
@@ -368,17 +370,17 @@ def _suits_root(host: HostProviders, query: CandidateQuery) -> bool:
     )
 
 
-def _endless(shape: Shape, name: str) -> Shape:
-    """Return a shape without limits for the claims of a resource class."""
+def _endless(layout: HostLayout, name: str) -> HostLayout:
+    """Return a layout without limits for the claims of a resource class."""
 
-    def of(place: Place) -> Place:
+    def of(place: ProviderLayout) -> ProviderLayout:
         stocks = tuple(
             (each, (number, ClaimUnits() if each == name else units))
             for each, (number, units) in place.stocks
         )
         return place._replace(stocks=stocks)
 
-    return Shape(tuple(map(of, shape.places)))
+    return HostLayout(tuple(map(of, layout.places)))
 
 
 def _free_of(host: HostProviders, name: str) -> list[Stock]:

@@ -54,27 +54,34 @@ def more_servers(answer: CandidatesAnswer) -> CloudRoom:
 
     :param answer: all usable candidates of the request.
     """
-    room = {
-        (uuid, name): max(0, amounts["capacity"] - amounts["used"])
-        for uuid, summary in answer.provider_summaries.items()
-        for name, amounts in summary["resources"].items()
-    }
-    of_hosts = _claims_of_hosts(answer)
-    sharing = _sharing(answer, of_hosts)
+    room = _room(answer)
+    claims_by_host = _claims_of_hosts(answer)
+    sharing = _sharing(answer, claims_by_host)
     hosts, is_exact = {}, True
-    own: dict[str, int] = {}
-    for host, claims in of_hosts.items():
+    host_totals: dict[str, int] = {}
+    for host, claims in claims_by_host.items():
         packing = RepeatedPacking(claims, room, _CLASS_OF_ROW)
         left = {**{row: room[row] for claim in claims for row in claim}, **packing.left}
         hosts[host] = HostRoom(packing.total, limiting(claims, left, _CLASS_OF_ROW))
         is_exact &= packing.is_exact
         if sharing.isdisjoint(row for claim in claims for row in claim):
-            own[host] = packing.total
-    shared = {host: claims for host, claims in of_hosts.items() if host not in own}
+            host_totals[host] = packing.total
+    shared = {host: claims for host, claims in claims_by_host.items() if host not in host_totals}
     packing_of_shared = RepeatedPacking(*_joined(shared, sharing, room))
     return CloudRoom(
-        sum(own.values()) + packing_of_shared.total, hosts, is_exact and packing_of_shared.is_exact
+        sum(host_totals.values()) + packing_of_shared.total,
+        hosts,
+        is_exact and packing_of_shared.is_exact,
     )
+
+
+def _room(answer: CandidatesAnswer) -> dict[Row, int]:
+    """Return what is free of each inventory."""
+    return {
+        (uuid, name): max(0, amounts["capacity"] - amounts["used"])
+        for uuid, summary in answer.provider_summaries.items()
+        for name, amounts in summary["resources"].items()
+    }
 
 
 def _claims_of_hosts(answer: CandidatesAnswer) -> dict[str, list[dict[Row, int]]]:
@@ -84,13 +91,17 @@ def _claims_of_hosts(answer: CandidatesAnswer) -> dict[str, list[dict[Row, int]]
     """
     claims = {
         host: [
-            {(uuid, n): a for uuid, of in request.allocations.items() for n, a in of.items()}
+            {
+                (uuid, n): a
+                for uuid, amounts in request.allocations.items()
+                for n, a in amounts.items()
+            }
             for request in requests
         ]
         for host, requests in sorted(answer.by_host().items())
     }
-    for of_host in claims.values():
-        of_host.sort(key=lambda amounts: sorted(amounts.items()))
+    for host_claims in claims.values():
+        host_claims.sort(key=lambda amounts: sorted(amounts.items()))
     return claims
 
 
@@ -100,8 +111,8 @@ def _sharing(
     """Return the rows of providers that serve a host of another tree."""
     return frozenset(
         row
-        for host, of_host in claims.items()
-        for claim in of_host
+        for host, host_claims in claims.items()
+        for claim in host_claims
         for row in claim
         if answer.provider_summaries[row[0]]["root_provider_uuid"] != host
     )
@@ -137,17 +148,19 @@ def _joined(
     rows: dict[object, int] = {row: room[row] for row in sharing}
     packages: list[dict[object, int]] = []
     limits: Counter[frozenset[Amounts]] = Counter()
-    for of_host in claims.values():
+    for host_claims in claims.values():
         own_of: dict[Amounts, set[Amounts]] = {}
-        for claim in of_host:
+        for claim in host_claims:
             pool = frozenset(item for item in claim.items() if item[0] in sharing)
             own_of.setdefault(pool, set()).add(frozenset(claim.items()) - pool)
-        own = next(iter(own_of.values()))
-        if all(other == own for other in own_of.values()):
-            limits[frozenset(own_of)] += RepeatedPacking(map(dict, own), room, _CLASS_OF_ROW).total
+        first_choices = next(iter(own_of.values()))
+        if all(other == first_choices for other in own_of.values()):
+            limits[frozenset(own_of)] += RepeatedPacking(
+                map(dict, first_choices), room, _CLASS_OF_ROW
+            ).total
         else:
-            packages += [dict(claim.items()) for claim in of_host]
-            rows |= {row: room[row] for claim in of_host for row in claim}
+            packages += [dict(claim.items()) for claim in host_claims]
+            rows |= {row: room[row] for claim in host_claims for row in claim}
     for pools, limit in limits.items():
         rows[pools] = limit
         packages += [{**dict(pool), pools: 1} for pool in pools]

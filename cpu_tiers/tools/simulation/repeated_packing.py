@@ -221,11 +221,13 @@ def _simple_bound(
     least: dict[object, dict[Row, int]] = {}
     for package in packages:
         for row, amount in package.items():
-            of_kind = least.setdefault(kind(row), {})
-            of_kind[row] = min(amount, of_kind.get(row, amount))
-    for of_kind in least.values():
-        if taken := min(sum(row in of_kind for row in package) for package in packages):
-            bounds.append(sum(room[row] // amount for row, amount in of_kind.items()) // taken)
+            least_of_kind = least.setdefault(kind(row), {})
+            least_of_kind[row] = min(amount, least_of_kind.get(row, amount))
+    for least_of_kind in least.values():
+        if taken := min(sum(row in least_of_kind for row in package) for package in packages):
+            bounds.append(
+                sum(room[row] // amount for row, amount in least_of_kind.items()) // taken
+            )
     return min(bounds)
 
 

@@ -226,18 +226,18 @@ class _CoreHours:
 
 
 def _is_host(host: HostProviders) -> bool:
-    return any(name in provider.stocks for provider in host.own for name in (VCPU, PCPU))
+    return any(name in provider.stocks for provider in host.tree for name in (VCPU, PCPU))
 
 
 def _is_whole(host: HostProviders) -> bool:
-    return all(s.free == s.capacity for p in host.own for s in p.stocks.values())
+    return all(s.free == s.capacity for p in host.tree for s in p.stocks.values())
 
 
 def _free(hosts: Iterable[HostProviders]) -> Mapping[str, int]:
     """Return the free amounts of trees; a stock that is overfull has nothing free."""
     free: Counter[str] = Counter()
     for host in hosts:
-        for provider in host.own:
+        for provider in host.tree:
             for name, stock in provider.stocks.items():
                 free[name] += max(stock.free, 0)
     return free

@@ -66,8 +66,8 @@ class _Candidates:
         self.room: dict[str, None] = {}
         self.scores: Scores | None = None
         if policy.scoring and policy.multiplier:
-            of_kind = CostScores if isinstance(policy.scoring, CostScoring) else Scores
-            self.scores = of_kind(self, policy, policy.scoring, history)
+            scores_type = CostScores if isinstance(policy.scoring, CostScoring) else Scores
+            self.scores = scores_type(self, policy, policy.scoring, history)
 
     def hosts(self) -> list[str]:
         """Return the hosts that have room now."""

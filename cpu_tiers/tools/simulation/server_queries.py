@@ -217,21 +217,24 @@ def novas_traits(
     flavor: Flavor, image: Image | None, *, image_metadata_prefilter: bool = False
 ) -> frozenset[str]:
     """Return the traits that the root provider of a host must have."""
-    of_image = properties(image)
-    required = {*_of_values(flavor.extra_specs, of_image), *_of_tpm(flavor, of_image)}
+    image_properties = properties(image)
+    required = {
+        *_of_values(flavor.extra_specs, image_properties),
+        *_of_tpm(flavor, image_properties),
+    }
     if "COMPUTE_EPHEMERAL_ENCRYPTION" in required:
-        encryption = _value("ephemeral_encryption_format", flavor, of_image)
+        encryption = _value("ephemeral_encryption_format", flavor, image_properties)
         required.add(f"COMPUTE_EPHEMERAL_ENCRYPTION_{encryption.upper()}")
-    is_stateless = _is_true(of_image.get("hw_firmware_stateless", ""))
-    if of_image.get("hw_firmware_type") == "uefi" and is_stateless:
+    is_stateless = _is_true(image_properties.get("hw_firmware_stateless", ""))
+    if image_properties.get("hw_firmware_type") == "uefi" and is_stateless:
         required.add("COMPUTE_SECURITY_STATELESS_FIRMWARE")
     if flavor.extra_specs.get(_PROFILE):
         required.add("COMPUTE_ACCELERATORS")
     if image_metadata_prefilter:
         names = [
-            f"{prefix}_{of_image[key].replace('-', '_').upper()}"
+            f"{prefix}_{image_properties[key].replace('-', '_').upper()}"
             for key, prefix in _PREFILTER_PREFIXES.items()
-            if key in of_image
+            if key in image_properties
         ]
         # As in Nova, a single name that is no trait switches the whole filter off.
         if all(map(is_trait, names)):

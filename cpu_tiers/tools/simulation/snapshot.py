@@ -17,7 +17,7 @@ from cpu_tiers.model.document import DocumentPlace
 from cpu_tiers.model.flavor import SIZES, Flavor
 from cpu_tiers.model.inventory import MAX_RATIO, Inventory
 from cpu_tiers.model.names import MAX_AMOUNT
-from cpu_tiers.model.providers import Provider, ProviderTrees
+from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.placement.records import inventory_json, read_inventory
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
 from cpu_tiers.tools.simulation.snapshot_servers import SERVERS, SnapshotServers, read_servers
@@ -77,17 +77,18 @@ class Snapshot:
         """
         if not roots:
             return self, ()
-        trees = ProviderTrees(self.providers)
+        trees = ProviderIndex(self.providers)
         kept = {uuid for uuid in trees.by_id if trees.roots[uuid] not in roots}
         consumers = {
-            consumer: {uuid: of for uuid, of in held.items() if uuid in kept}
-            for consumer, held in self.consumers.items()
+            consumer: held
+            for consumer, allocations in self.consumers.items()
+            if (held := {uuid: allocations[uuid] for uuid in allocations if uuid in kept})
         }
         names = sorted(trees.name(uuid) for uuid in roots if uuid in trees.by_id)
         smaller = replace(
             self,
             providers=tuple(each for each in self.providers if each.uuid in kept),
-            consumers={consumer: held for consumer, held in consumers.items() if held},
+            consumers=consumers,
         )
         return smaller, tuple(names)
 
@@ -136,10 +137,10 @@ def _emptied(provider: Provider) -> Provider:
     return replace(
         provider,
         inventories={
-            name: replace(of, reserved=0)
-            if of.is_reserved_whole and name.startswith("CUSTOM_")
-            else of
-            for name, of in provider.inventories.items()
+            name: replace(inventory, reserved=0)
+            if inventory.is_reserved_whole and name.startswith("CUSTOM_")
+            else inventory
+            for name, inventory in provider.inventories.items()
         },
     )
 
@@ -217,7 +218,7 @@ def _providers(at: _Place, bodies: Iterable[object]) -> Iterable[Provider]:
                 (place / "name").wrong(state.name, "give each provider a name of its own")
             names.add(state.name)
             states[state.uuid] = state
-    trees = ProviderTrees(states.values())
+    trees = ProviderIndex(states.values())
     for uuid in states:
         way = list(islice(trees.lineage(uuid), _MOST_ABOVE + 2))
         if len(way) > _MOST_ABOVE + 1:
@@ -334,16 +335,7 @@ def masked(snapshot: Snapshot) -> Snapshot:
     consumers = _ids(3, [*snapshot.consumers, *(servers.servers if servers else ())])
     names = _names(providers)
     return Snapshot(
-        providers=tuple(
-            replace(
-                provider,
-                uuid=ids[provider.uuid],
-                name=names[provider.uuid],
-                parent=None if provider.parent is None else ids[provider.parent],
-                aggregates=frozenset(aggregates[name] for name in provider.aggregates),
-            )
-            for provider in providers
-        ),
+        providers=tuple(_masked_provider(each, ids, names, aggregates) for each in providers),
         consumers={
             consumers[consumer]: {ids[uuid]: amounts for uuid, amounts in allocations.items()}
             for consumer, allocations in snapshot.consumers.items()
@@ -355,6 +347,21 @@ def masked(snapshot: Snapshot) -> Snapshot:
         is_masked=True,
         taken=snapshot.taken,
         servers=None if servers is None else _masked_servers(servers, consumers, ids),
+    )
+
+
+def _masked_provider(
+    provider: Provider,
+    ids: Mapping[str, str],
+    names: Mapping[str, str],
+    aggregates: Mapping[str, str],
+) -> Provider:
+    return replace(
+        provider,
+        uuid=ids[provider.uuid],
+        name=names[provider.uuid],
+        parent=None if provider.parent is None else ids[provider.parent],
+        aggregates=frozenset(aggregates[name] for name in provider.aggregates),
     )
 
 
@@ -380,7 +387,7 @@ def _names(providers: Iterable[Provider]) -> Mapping[str, str]:
     """Return the new name of each provider; a name tells the host and the number in its tree."""
     return {
         provider.uuid: f"host-{host}" + (f"-provider-{number}" if number else "")
-        for host, tree in enumerate(ProviderTrees(providers).trees().values(), start=1)
+        for host, tree in enumerate(ProviderIndex(providers).trees().values(), start=1)
         for number, provider in enumerate(tree)
     }
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.model.providers import Provider, ProviderTrees
+from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
 from cpu_tiers.tools.simulation.service_states import ALL_UP, ServiceStates
 from cpu_tiers.tools.simulation.snapshot import Snapshot
@@ -131,7 +131,11 @@ class SoldCloud:
         for part in self.parts:
             if part.resource_class in (VCPU, PCPU, MEMORY_MB):
                 hosts.setdefault(part.consumer, set()).add(part.host)
-        return {who: tuple(sorted(of)) for who, of in sorted(hosts.items()) if len(of) > 1}
+        return {
+            who: tuple(sorted(consumer_hosts))
+            for who, consumer_hosts in sorted(hosts.items())
+            if len(consumer_hosts) > 1
+        }
 
     @property
     def of_reserved(self) -> tuple[SoldAmount, ...]:
@@ -148,7 +152,7 @@ def sold_cloud(
     :param states: what Nova says of the hosts.
     """
     snapshot, strangers = snapshot.without_trees(states.strangers)
-    providers = ProviderTrees(snapshot.providers)
+    providers = ProviderIndex(snapshot.providers)
     hosts_by_id = {uuid: providers.root(uuid).name for uuid in providers.by_id}
     ordered = sorted(
         snapshot.providers, key=lambda p: (hosts_by_id[p.uuid], p.parent is not None, p.name)
@@ -165,9 +169,9 @@ def sold_cloud(
     amounts: list[SoldAmount] = []
     listed: list[SoldPart] = []
     for provider in ordered:
-        of_provider = parts.get(provider.uuid, {})
-        for name in sorted({*provider.inventories, *of_provider} - {NUMA_SERVER}):
-            sold = sorted(of_provider.get(name, ()))
+        provider_parts = parts.get(provider.uuid, {})
+        for name in sorted({*provider.inventories, *provider_parts} - {NUMA_SERVER}):
+            sold = sorted(provider_parts.get(name, ()))
             inventory = provider.inventories.get(name)
             amounts.append(_amount(hosts_by_id[provider.uuid], provider, name, inventory, sold))
             listed += sold
@@ -335,10 +339,10 @@ def host_sums(amounts: Iterable[SoldAmount]) -> Mapping[str, Mapping[str, ClassS
     part of a resource class. A host without any capacity comes last.
     """
     by_host = _grouped(amounts, lambda amount: amount.host)
-    sums = {host: class_sums(of_host) for host, of_host in by_host.items()}
+    sums = {host: class_sums(host_amounts) for host, host_amounts in by_host.items()}
 
     def need(host: str) -> tuple[int, float, str]:
-        over = sum(of_class.over for of_class in sums[host].values())
+        over = sum(class_sum.over for class_sum in sums[host].values())
         return -over, least_left(sums[host], default=2.0), host
 
     return {host: sums[host] for host in sorted(sums, key=need)}
@@ -361,5 +365,6 @@ def group_sums(
 def least_left(sums: Mapping[str, ClassSum], *, default: float) -> float:
     """Return the least part that is left of a resource class."""
     return min(
-        (of_class.left for of_class in sums.values() if of_class.left is not None), default=default
+        (class_sum.left for class_sum in sums.values() if class_sum.left is not None),
+        default=default,
     )

@@ -1,6 +1,6 @@
 """The allocation candidates of a host: providers for each request group, and all rules at once.
 
-Units, traits and aggregates never change, so they are compared once for all hosts of a shape; the
+Units, traits and aggregates never change, so they are compared once for all hosts of a layout; the
 free amounts are compared each time. Source: Placement 16, ``objects/research_context.py`` and
 ``objects/allocation_candidate.py``, and a comparison with a real Placement on random clouds.
 """
@@ -12,7 +12,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.tools.simulation.providers import Place, Shape, Solution, Stock, are_in
+from cpu_tiers.tools.simulation.providers import (
+    HostLayout,
+    ProviderLayout,
+    Solution,
+    Stock,
+    are_in,
+)
 
 Numbers = Collection[int]
 """Providers of a host by their numbers."""
@@ -29,24 +35,24 @@ class GroupChoice(NamedTuple):
     claims: tuple[tuple[int, int], ...]
 
 
-class SameProvider:
+class SuffixedGroup:
     """A group with a suffix: a single provider serves all of it.
 
     :param within: the providers that are in the tree of the group's ``in_tree``.
     """
 
-    def __init__(self, group: RequestGroup, shape: Shape, within: Numbers) -> None:
+    def __init__(self, group: RequestGroup, layout: HostLayout, within: Numbers) -> None:
         self._choices: list[GroupChoice] = []
         if not (group.resources or group.required or group.any_of or group.member_of):
             return  # Placement has no provider for a group that only forbids traits
         # Placement ignores in_tree for a group without resources.
-        for number in within if group.resources else range(len(shape.places)):
+        for number in within if group.resources else range(len(layout.places)):
             claims = tuple(
                 (stock, amount)
                 for name, amount in group.resources.items()
-                if (stock := shape.stock(number, name, amount)) is not None
+                if (stock := layout.stock(number, name, amount)) is not None
             )
-            if len(claims) == len(group.resources) and _suits(shape.places[number], group):
+            if len(claims) == len(group.resources) and _suits(layout.places[number], group):
                 self._choices.append(GroupChoice((number,), claims))
 
     def is_possible(self) -> bool:
@@ -62,15 +68,15 @@ class SameProvider:
         ]
 
 
-class WholeTree:
+class UnsuffixedGroup:
     """The group without a suffix: the providers of the tree serve it together.
 
     :param within: the providers that are in the tree of the group's ``in_tree``.
     """
 
-    def __init__(self, group: RequestGroup, shape: Shape, within: Numbers) -> None:
+    def __init__(self, group: RequestGroup, layout: HostLayout, within: Numbers) -> None:
         self._group = group
-        self._shape = shape
+        self._layout = layout
         self._options = [
             (amount, list(self._providers(name, amount, within)))
             for name, amount in group.resources.items()
@@ -82,7 +88,7 @@ class WholeTree:
 
     def _providers(self, name: str, amount: int, within: Numbers) -> Iterator[tuple[int, int]]:
         """Yield the providers of a resource class, each with the number of its inventory."""
-        places, group = self._shape.places, self._group
+        places, group = self._layout.places, self._group
         # The aggregates of the root provider count for the whole tree.
         tree_is_member = are_in(places[0].aggregates, group.member_of)
         for number in within:
@@ -90,7 +96,7 @@ class WholeTree:
             is_member = (place.is_own and tree_is_member) or are_in(
                 place.aggregates, group.member_of
             )
-            stock = self._shape.stock(number, name, amount)
+            stock = self._layout.stock(number, name, amount)
             if stock is not None and is_member and group.forbidden.isdisjoint(place.traits):
                 yield number, stock
 
@@ -131,12 +137,12 @@ class WholeTree:
         if not (self._group.required or self._group.any_of):
             return True
         if providers not in self._are_right:
-            traits = (self._shape.places[number].traits for number in providers)
+            traits = (self._layout.places[number].traits for number in providers)
             self._are_right[providers] = _has(frozenset().union(*traits), self._group)
         return self._are_right[providers]
 
 
-def _suits(place: Place, group: RequestGroup) -> bool:
+def _suits(place: ProviderLayout, group: RequestGroup) -> bool:
     return (
         _has(place.traits, group)
         and group.forbidden.isdisjoint(place.traits)
@@ -149,7 +155,7 @@ def _has(traits: frozenset[str], group: RequestGroup) -> bool:
 
 
 class Solver:
-    """Finds the candidates of a query on the hosts of a shape.
+    """Finds the candidates of a query on the hosts of a layout.
 
     :param within: for each group of the query, the providers that its ``in_tree`` allows.
     :param each_order: whether groups that request the same swap their providers in further
@@ -162,7 +168,7 @@ class Solver:
     def __init__(
         self,
         query: CandidateQuery,
-        shape: Shape,
+        layout: HostLayout,
         within: Sequence[Numbers],
         *,
         each_order: bool = True,
@@ -181,18 +187,18 @@ class Solver:
             numbers = tuple(n for n, suffix in enumerate(suffixes) if suffix in together)
             if numbers:
                 self._subtrees.setdefault(numbers[-1], []).append(numbers)
-        self._shape = shape
-        self._groups: list[SameProvider | WholeTree] = [
-            SameProvider(group, shape, numbers)
+        self._layout = layout
+        self._groups: list[SuffixedGroup | UnsuffixedGroup] = [
+            SuffixedGroup(group, layout, numbers)
             if group.suffix
-            else WholeTree(group, shape, numbers)
+            else UnsuffixedGroup(group, layout, numbers)
             for group, numbers in zip(query.groups, within, strict=True)
         ]
         self._twins = [
             None if each_order else _twin(query, number) for number in range(len(query.groups))
         ]
         self._last: tuple[list[GroupChoice], tuple[Solution, ...]] = [], ()
-        root = shape.places[0].traits
+        root = layout.places[0].traits
         self.is_possible = (
             query.root_required <= root
             and query.root_forbidden.isdisjoint(root)
@@ -221,7 +227,7 @@ class Solver:
 
     def _alone(self, choices: list[GroupChoice]) -> tuple[Solution, ...]:
         """Return the candidates of a query that has a single group."""
-        if choices is not self._last[0]:  # most hosts of a shape have the same list
+        if choices is not self._last[0]:  # most hosts of a layout have the same list
             solutions = tuple(Solution(choice.claims, (choice.providers,)) for choice in choices)
             self._last = choices, solutions
         return self._last[1]
@@ -271,7 +277,7 @@ class Solver:
         """
         return all(
             total[stock] <= stocks[stock].free
-            and total[stock] <= self._shape.units[stock].max_unit
+            and total[stock] <= self._layout.units[stock].max_unit
             for stock, _ in choice.claims
         )
 
@@ -279,7 +285,7 @@ class Solver:
         """Tell whether the providers obey each ``same_subtree`` that ends with a group."""
         for groups in self._subtrees.get(number, ()):
             numbers = {provider for group in groups for provider in chosen[group]}
-            above = [self._shape.above[provider] for provider in numbers]
+            above = [self._layout.above[provider] for provider in numbers]
             if numbers.isdisjoint(frozenset.intersection(*above)):
                 return False
         return True

@@ -168,11 +168,11 @@ def _part_awake(
     overhead: Fraction,
 ) -> Fraction:
     """Return the part of the time in which the own threads of a guest want to run."""
-    own = awake.get(f"{guest}/{EMULATOR}")
-    if own is None:  # a service, which has no QEMU
+    emulator_share = awake.get(f"{guest}/{EMULATOR}")
+    if emulator_share is None:  # a service, which has no QEMU
         return Fraction(1)
     most, least = sum(asleep[path] for path in vcpus), sum(awake[path] for path in vcpus)
-    return min(Fraction(1), overhead * most / (own + overhead * (most - least)))
+    return min(Fraction(1), overhead * most / (emulator_share + overhead * (most - least)))
 
 
 def _with_emulators_asleep(members: Cgroups) -> dict[str, Contender | Slice]:

@@ -73,10 +73,10 @@ def _floors(members: Cgroups, level: _Level, prefix: str) -> Iterator[tuple[str,
         weight: Fraction, threads: int, cpus: frozenset[int], near: int, share: Fraction
     ) -> Fraction:
         """Return the floor of a thread; ``near`` of the threads may run on its CPUs."""
-        own, most = weight / threads, _most(weight, len(cpus), share)
+        thread_weight, most = weight / threads, _most(weight, len(cpus), share)
         others = all_rivals(cpus) - _heaviest(most, near, len(cpus), level.share)
         siblings = _heaviest(most / threads * (near - 1), near - 1, len(cpus), share)
-        lightest, rivals = _lightest(own, near, share), others + siblings
+        lightest, rivals = _lightest(thread_weight, near, share), others + siblings
         load = _even_load(rivals, len(cpus))
         balanced = max(load + lightest, load * IMBALANCE)
         return lightest / min(balanced, _total(rivals) + lightest)
@@ -128,8 +128,10 @@ def _lightest(weight: Fraction, threads: int, share: Fraction) -> Fraction:
     """
     if not share:
         return weight
-    own = weight * (1 - UNKNOWN) / share
-    return share * min(Fraction(max(2, math.floor(j * own)), j) for j in range(1, threads + 1))
+    whole_shares = weight * (1 - UNKNOWN) / share
+    return share * min(
+        Fraction(max(2, math.floor(j * whole_shares)), j) for j in range(1, threads + 1)
+    )
 
 
 def _heaviest(weight: Fraction, threads: int, cpus: int, share: Fraction) -> Counter[Fraction]:
@@ -156,11 +158,11 @@ def _rivals(
     cpus: frozenset[int],
     level: _Level,
 ) -> Counter[Fraction]:
-    alike = Counter(
+    members_by_kind = Counter(
         (member.weight, shares[name], _number(member, cpus)) for name, member in members.items()
     )
     rivals = Counter[Fraction]()
-    for (weight, share, near), count in alike.items():
+    for (weight, share, near), count in members_by_kind.items():
         most = _most(level.unit * weight, len(cpus), share)
         for each, n in _heaviest(most, near, len(cpus), level.share).items():
             rivals[each] += n * count

@@ -102,25 +102,10 @@ class Occupancy:
 
     def vcpu_floors(self) -> Mapping[str, tuple[Fraction, ...]]:
         """Return the floor of each vCPU of a guest, by the name of the guest."""
-        return self._of_vcpus(floor_cpus)
-
-    def vcpu_figures(self) -> Mapping[str, tuple[Figures, ...]]:
-        """Return the figures of each vCPU of a guest, by the name of the guest."""
-        floors, entitlements = self._of_vcpus(floor_cpus), self._of_vcpus(entitlement_cpus)
-        return {
-            name: tuple(
-                Figures(floor=low, entitlement=high)
-                for low, high in zip(floors[name], entitlements[name], strict=True)
-            )
-            for name in floors
-        }
-
-    def _of_vcpus(self, divide: Divide) -> Mapping[str, tuple[Fraction, ...]]:
-        """Return what each vCPU of a guest gets, by the name of the guest."""
         guests = {domain.name: self._slice(*self._parts(domain)) for domain in self.domains}
-        amounts = self._amounts(
-            {**self.services, MACHINES: Slice.of_guests(guests, self.default_weight)}, divide
-        )
+        machines = Slice.of_guests(guests, self.default_weight)
+        host: dict[str, Contender | Slice] = {**self.services, MACHINES: machines}
+        amounts = self._amounts(host, floor_cpus)
         present = {
             domain.name: [self.present(cpus) for cpus in domain.vcpu_sets]
             for domain in self.domains

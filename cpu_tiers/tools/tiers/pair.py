@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from cpu_tiers.errors import Fault, FaultList, InvalidInput
 from cpu_tiers.extra_specs.groups import parse_groups
-from cpu_tiers.extra_specs.guest_cpus import guest_cpus
+from cpu_tiers.extra_specs.guest_cpus import CpuCounts, guest_cpus
 from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES, parse_shares
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.tiers.ladder import Step
 
-CLAIM = f"resources:{VCPU_SHARES}"
+AMOUNT = f"resources:{VCPU_SHARES}"
 
-_CLAIMS = re.compile(r"resources[^:]*:(CUSTOM_)?VCPU_SHARES")
+_AMOUNTS = re.compile(r"resources[^:]*:(CUSTOM_)?VCPU_SHARES")
 
 
 class Pair(NamedTuple):
@@ -44,7 +44,7 @@ def pair_of(flavor: Flavor) -> Pair | None:
 
     :raises InvalidInput: the extra specs have a fault, or no pair is equal to the multiplier.
     """
-    claims = [key for key in flavor.extra_specs if _CLAIMS.fullmatch(key)]
+    claims = [key for key in flavor.extra_specs if _AMOUNTS.fullmatch(key)]
     shares = parse_shares(flavor)
     if shares is None and claims:
         raise InvalidInput.of(
@@ -55,6 +55,15 @@ def pair_of(flavor: Flavor) -> Pair | None:
     if shares is None:
         return None
     cpus = guest_cpus(flavor).counts
+    _refuse_two_numbers(flavor, cpus)
+    weight = str(shares.weight(flavor.vcpus))
+    properties = {SHARES: weight} | ({AMOUNT: weight} if cpus.shared else {})
+    old = [MULTIPLIER] * (MULTIPLIER in flavor.extra_specs) + claims
+    return Pair(properties, tuple(key for key in old if key not in properties))
+
+
+def _refuse_two_numbers(flavor: Flavor, cpus: CpuCounts) -> None:
+    """Refuse a multiplier of a mixed flavor, whose weight and whose claim differ."""
     if MULTIPLIER in flavor.extra_specs and cpus.shared and cpus.dedicated:
         raise InvalidInput.of(
             flavor.spec(MULTIPLIER),
@@ -62,10 +71,6 @@ def pair_of(flavor: Flavor) -> Pair | None:
             f"a pair has one number for both: set {SHARES} to that number in place of the"
             " multiplier, or use the driver of cpu-tiers",
         )
-    weight = str(shares.weight(flavor.vcpus))
-    properties = {SHARES: weight} | ({CLAIM: weight} if cpus.shared else {})
-    old = [MULTIPLIER] * (MULTIPLIER in flavor.extra_specs) + claims
-    return Pair(properties, tuple(key for key in old if key not in properties))
 
 
 def pair_faults(
@@ -81,22 +86,22 @@ def pair_faults(
         read.
     """
     try:
-        shares, claim = parse_shares(flavor), parse_groups(flavor).amount(VCPU_SHARES)
+        shares, amount = parse_shares(flavor), parse_groups(flavor).amount(VCPU_SHARES)
         cpus = guest_cpus(flavor).counts
     except InvalidInput:
         return ()
     faults, specs = FaultList(), flavor.extra_specs
-    expected = shares.claim(cpus.shared) if shares else 0
-    if shares is None and claim is not None:
+    expected = shares.requested(cpus.shared) if shares else 0
+    if shares is None and amount is not None:
         faults.add(
-            flavor.spec(CLAIM),
-            f"{claim} shares are claimed, and the guest gets no weight",
-            f"set {SHARES} to {claim}, or remove the claim",
+            flavor.spec(AMOUNT),
+            f"{amount} shares are claimed, and the guest gets no weight",
+            f"set {SHARES} to {amount}, or remove the claim",
         )
-    elif MULTIPLIER in specs and claim is not None:
+    elif MULTIPLIER in specs and amount is not None:
         faults.add(
-            f"flavor {flavor.name}, extra specs {MULTIPLIER} and {CLAIM}",
-            f"both are set ({specs[MULTIPLIER]!r} and {claim})",
+            f"flavor {flavor.name}, extra specs {MULTIPLIER} and {AMOUNT}",
+            f"both are set ({specs[MULTIPLIER]!r} and {amount})",
             _remedy_of_both(step),
         )
     elif MULTIPLIER in specs and shares and step is not None and not step.requests_shares:
@@ -106,24 +111,24 @@ def pair_faults(
             " Nova's own driver gives the guest no weight",
             _remedy_without_effect(flavor),
         )
-    elif SHARES in specs and claim is None and expected and not query_vcpu_shares:
+    elif SHARES in specs and amount is None and expected and not query_vcpu_shares:
         faults.add(
             flavor.spec(SHARES),
             f"the guest weighs {specs[SHARES]}, and the server claims no shares",
-            _remedy_without_claim(expected, step),
+            _remedy_without_amount(expected, step),
         )
-    elif SHARES in specs and claim not in (None, expected):
+    elif SHARES in specs and amount not in (None, expected):
         faults.add(
-            f"flavor {flavor.name}, extra specs {SHARES} and {CLAIM}",
-            f"the guest weighs {specs[SHARES]}, and the server claims {claim} shares",
-            f"set {CLAIM} to {expected}" if expected else "remove the claim of dedicated vCPUs",
+            f"flavor {flavor.name}, extra specs {SHARES} and {AMOUNT}",
+            f"the guest weighs {specs[SHARES]}, and the server claims {amount} shares",
+            f"set {AMOUNT} to {expected}" if expected else "remove the claim of dedicated vCPUs",
         )
     return tuple(faults.faults)
 
 
-def _remedy_without_claim(expected: int, step: Step | None) -> str:
+def _remedy_without_amount(expected: int, step: Step | None) -> str:
     """Return the remedy for a flavor with a weight and without a claim."""
-    remedy = f"set {CLAIM} to {expected}"
+    remedy = f"set {AMOUNT} to {expected}"
     if step is None or step > Step.NOVAS_DRIVER:
         # Without the weigher, no nova-scheduler reads the option.
         remedy += ", or set [filter_scheduler] query_placement_for_vcpu_shares = true"
@@ -141,7 +146,7 @@ def _remedy_without_effect(flavor: Flavor) -> str:
 
 def _remedy_of_both(step: Step | None) -> str:
     """Return the remedy for a flavor with a multiplier and with a claim."""
-    remove = f"the multiplier is the claim, too: remove {CLAIM}"
+    remove = f"the multiplier is the claim, too: remove {AMOUNT}"
     replace = f"replace the multiplier by {SHARES}"
     if step is None:
         return f"{remove}; or, for Nova's own driver, {replace}"

@@ -41,10 +41,10 @@ class Sale:
     def of_tree(cls, providers: Iterable[Mapping[str, Inventory]]) -> "Sale | None":
         """Return the sale of a host, from the inventories of its providers, such as NUMA nodes."""
         listed = tuple(providers)
-        cpus = sum(of[VCPU].total for of in listed if VCPU in of)
-        inventories = [of[VCPU_SHARES] for of in listed if VCPU_SHARES in of]
-        shares = sum(map(_whole, inventories), Fraction(0))
-        capacity = sum(of.capacity for of in inventories)
+        cpus = sum(inventories[VCPU].total for inventories in listed if VCPU in inventories)
+        for_shares = [each[VCPU_SHARES] for each in listed if VCPU_SHARES in each]
+        shares = sum(map(_whole, for_shares), Fraction(0))
+        capacity = sum(inventory.capacity for inventory in for_shares)
         if not cpus or not shares:
             return None
         return cls(cpus=cpus, shares=shares, reserved=shares - capacity)

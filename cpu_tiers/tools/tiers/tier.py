@@ -50,7 +50,7 @@ class Tier:
     @property
     def requested_amounts(self) -> Mapping[str, int]:
         """Return the amounts that a server of this tier requests; all its vCPUs are shared."""
-        return {VCPU: self.vcpus, VCPU_SHARES: self.shares.claim(self.vcpus)}
+        return {VCPU: self.vcpus, VCPU_SHARES: self.shares.requested(self.vcpus)}
 
 
 def multiplier_of(domain: Domain) -> Fraction | None:
@@ -81,7 +81,7 @@ def requested_amounts(domain: Domain, shared_cpus: CpuSet) -> Mapping[str, int]:
 def _requested_shares(domain: Domain, shared_vcpus: int) -> int:
     if domain.extra_specs is not None:
         shares = flavor_shares(domain)
-        return 0 if shares is None else shares.claim(shared_vcpus)
+        return 0 if shares is None else shares.requested(shared_vcpus)
     # Nova older than release 32 does not write the extra specs into the domain.
     multiplier = multiplier_of(domain)
     # Rounded half up, as Shares.claim does.
@@ -121,7 +121,7 @@ def tier_of_amounts(allocations: Iterable[Mapping[str, int]], tiers: Iterable[Ti
     multiplier = Fraction(shares, vcpus)
     # A claim is rounded, so several tiers may claim the same: an exact multiplier comes first.
     for tier in sorted(tiers, key=lambda t: abs(Fraction(t.shares.amount) - multiplier)):
-        if tier.shares.claim(vcpus) == shares:
+        if tier.shares.requested(vcpus) == shares:
             return tier.name
     return unnamed_tier(multiplier)
 

@@ -167,13 +167,15 @@ def row_of(
 
     :param limit: why the resources do not fit; empty if they fit.
     """
-    of_owner = (owner.server, owner.name, owner.flavor.name) if owner else (None, None, None)
+    owner_cells = (owner.server, owner.name, owner.flavor.name) if owner else (None, None, None)
     lines = FormattedValue(dict(adds), lambda amounts: "\n".join(_texts(amounts)))
     providers = FormattedValue(
         goes_to.to_json(),
-        lambda of: "\n".join(f"{name}: {', '.join(_texts(of[name]))}" for name in of),
+        lambda amounts: "\n".join(
+            f"{name}: {', '.join(_texts(amounts[name]))}" for name in amounts
+        ),
     )
-    return (host, consumer, *of_owner, lines, not limit, limit, providers)
+    return (host, consumer, *owner_cells, lines, not limit, limit, providers)
 
 
 def _texts(amounts: Mapping[str, int]) -> list[str]:

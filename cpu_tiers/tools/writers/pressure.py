@@ -195,8 +195,8 @@ class _Watch:
 def _find_host(client: PlacementClient, name: str) -> Provider:
     provider = client.find_provider(name)
     if provider is None:
-        alike = " or ".join(alike_roots(client, name))
-        allowed = f"give {alike}" if alike else "check the name, or start nova-compute there"
+        roots = " or ".join(alike_roots(client, name))
+        allowed = f"give {roots}" if roots else "check the name, or start nova-compute there"
         raise InvalidInput.of("HOST", f"Placement has no provider {name}", allowed)
     if provider.parent is not None:
         given = f"{name} is a part of a host"

@@ -40,7 +40,8 @@ class CostForest(Forest):
         amounts = AnsweredAmounts(summaries)
         self.roots = amounts.roots()
         self._alike = [
-            _AlikeRemaining(alike, requested, only_resources) for alike in amounts.alike
+            _AlikeRemaining(hosts_alike, requested, only_resources)
+            for hosts_alike in amounts.alike
         ]
         self._weigh(scale or amounts.totals().scale(only_resources))
         self._gradient: Gradient | None = None
@@ -54,16 +55,16 @@ class CostForest(Forest):
     def _weigh(self, scale: Scale) -> None:
         self._scale = scale
         self._size = scale.size(self._requested)
-        for alike in self._alike:
-            alike.factors = scale.factors(alike.names)
+        for hosts_alike in self._alike:
+            hosts_alike.factors = scale.factors(hosts_alike.names)
 
     @cached_property
     def _places(self) -> Mapping[str, "tuple[_AlikeRemaining, int]"]:
         """The number of each host among the hosts of its build."""
         return {
-            root: (alike, number)
-            for alike in self._alike
-            for number, root in enumerate(alike.roots)
+            root: (hosts_alike, number)
+            for hosts_alike in self._alike
+            for number, root in enumerate(hosts_alike.roots)
         }
 
     def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
@@ -106,11 +107,14 @@ class CostForest(Forest):
     def _costs(self, roots: Collection[str]) -> list[float]:
         """Return what the server leaves on hosts, weighted, in average hosts."""
         if len(roots) < len(self.roots) / 2:
-            return [alike.cost(number) for alike, number in map(self._places.__getitem__, roots)]
+            return [
+                hosts_alike.cost(number)
+                for hosts_alike, number in map(self._places.__getitem__, roots)
+            ]
         # A simulation has a new scale for each request, and a column is worked out fast.
         costs: dict[str, float] = {}
-        for alike in self._alike:
-            costs.update(zip(alike.roots, alike.costs(), strict=True))
+        for hosts_alike in self._alike:
+            costs.update(zip(hosts_alike.roots, hosts_alike.costs(), strict=True))
         return list(map(costs.__getitem__, roots))
 
     def charged(self, root: str) -> float:
@@ -118,13 +122,13 @@ class CostForest(Forest):
 
         A server pays for what it requests, and on an idle host for the whole host.
         """
-        alike, number = self._places[root]
-        return self._size + (alike.cost(number) if alike.is_idle(number) else 0.0)
+        hosts_alike, number = self._places[root]
+        return self._size + (hosts_alike.cost(number) if hosts_alike.is_idle(number) else 0.0)
 
     def explain(self, root: str) -> HostScore:
         """Return the score; the part of a class is the score if only the class were left."""
-        alike, number = self._places[root]
-        free = dict(zip(alike.names, _row(alike.free, number), strict=True))
+        hosts_alike, number = self._places[root]
+        free = dict(zip(hosts_alike.names, _row(hosts_alike.free, number), strict=True))
         left = self._scale.left(free, self._requested)
         score = self.score(root)
         return HostScore(
@@ -139,8 +143,8 @@ class CostForest(Forest):
         self, root: str, resources: Mapping[str, int], allocations: Allocations = NO_ALLOCATIONS
     ) -> None:
         """Subtract the resources of a server from the free amounts of a host."""
-        alike, number = self._places[root]
-        alike.claim(number, resources)
+        hosts_alike, number = self._places[root]
+        hosts_alike.claim(number, resources)
         if self._gradient is not None:
             self._gradient.claim(root, allocations)
 

@@ -112,7 +112,10 @@ class AlikeHosts:
         columns: dict[str, list[Sequence[int]]] = {}
         for name, column in zip(names, zip(*rows, strict=True), strict=True):
             columns.setdefault(name, []).append(column)
-        return {name: list(map(sum, zip(*of, strict=True))) for name, of in columns.items()}
+        return {
+            name: list(map(sum, zip(*columns_of_class, strict=True)))
+            for name, columns_of_class in columns.items()
+        }
 
 
 class AnsweredAmounts:
@@ -124,12 +127,12 @@ class AnsweredAmounts:
     def __init__(self, summaries: Mapping[str, Summary]) -> None:
         self._hosts = _read(summaries)
         builds: dict[Build, AlikeHosts] = {}
-        alike, before = AlikeHosts(()), list[int | str]()
+        equal_hosts, before = AlikeHosts(()), list[int | str]()
         for root, host in self._hosts.items():
             if host.build != before:
                 before, build = host.build, tuple(host.build)
-                alike = builds.setdefault(build, AlikeHosts(build))
-            alike.hosts[root] = host
+                equal_hosts = builds.setdefault(build, AlikeHosts(build))
+            equal_hosts.hosts[root] = host
         self.alike: Collection[AlikeHosts] = builds.values()
 
     def roots(self) -> Collection[str]:
@@ -140,10 +143,10 @@ class AnsweredAmounts:
         """Return the capacity and the use of all hosts."""
         totals = HostTotals()
         totals.hosts = len(self._hosts)
-        for alike in self.alike:
-            for name, column in alike.capacity.items():
+        for equal_hosts in self.alike:
+            for name, column in equal_hosts.capacity.items():
                 capacity = sum(column)
-                totals.add_amounts(name, capacity, capacity - sum(alike.free[name]))
+                totals.add_amounts(name, capacity, capacity - sum(equal_hosts.free[name]))
         return totals
 
 

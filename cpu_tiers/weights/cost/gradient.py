@@ -131,10 +131,10 @@ class HostKinds:
         counts = Counter(self._kinds[root] for root in roots) if self._kinds else {}
         if len(counts) < 2:
             return []
-        of_kind = {
+        rarity_by_kind = {
             kind: RARITY_WEIGHT * (sqrt(len(roots) / count) - 1) for kind, count in counts.items()
         }
-        return [of_kind[self._kinds[root]] for root in roots]
+        return [rarity_by_kind[self._kinds[root]] for root in roots]
 
     def rarity(self, root: str) -> float:
         """Return the weighted rarity of a host among all hosts."""
@@ -179,18 +179,18 @@ class Gradient:
         """Read the states and the kinds of all hosts."""
         room, kinds = self._room, dict[str, frozenset[str]]()
         traits = list[frozenset[str]]()
-        for alike in amounts.alike:
-            known = room.usable.hosts(alike.build)
-            for root, host in alike.hosts.items():
+        for equal_hosts in amounts.alike:
+            known = room.usable.hosts(equal_hosts.build)
+            for root, host in equal_hosts.hosts.items():
                 if room.traits:
-                    of_providers = [summaries[uuid]["traits"] for uuid in host.positions]
-                    traits = list(map(room.traits.intersection, of_providers))
+                    provider_traits = [summaries[uuid]["traits"] for uuid in host.positions]
+                    traits = list(map(room.traits.intersection, provider_traits))
                     if room.wanted:
                         kinds[root] = room.wanted & frozenset[str]().union(*traits)
                 key: HostKey = (*traits, *host.free)
                 state = known.get(key)
                 if state is None:
-                    state = known[key] = self._number(alike.build, host.free, traits)
+                    state = known[key] = self._number(equal_hosts.build, host.free, traits)
                 self._hosts[root], self._positions[root] = state, host.positions
         self.kinds = HostKinds(kinds)
         self._amounts: list[list[Mapping[str, int]]] = []
@@ -201,9 +201,9 @@ class Gradient:
         items, amounts, numbers = iter(build), iter(free), list[int]()
         for size in items:
             names = tuple(islice(items, int(size)))
-            of = traits[len(numbers)] if traits else frozenset[str]()
+            provider_traits = traits[len(numbers)] if traits else frozenset[str]()
             state = (*names, *islice(amounts, len(names)))
-            numbers.append(self._room.usable.number(of, state))
+            numbers.append(self._room.usable.number(provider_traits, state))
         return tuple(numbers)
 
     def renew(self, scale: Scale, summaries: Callable[[], Mapping[str, Summary]]) -> bool:
@@ -228,7 +228,9 @@ class Gradient:
         if amounts != self._amounts:  # mostly those of the host before
             claim = self._room.usable.claim
             self._amounts = amounts
-            self._claims = tuple([tuple(map(claim, of_candidate)) for of_candidate in amounts])
+            self._claims = tuple(
+                [tuple(map(claim, candidate_amounts)) for candidate_amounts in amounts]
+            )
         uuids = chain.from_iterable(candidates)
         self._offers[root] = self._claims, tuple(map(self._positions[root].get, uuids))
         self._least.pop(root, None)

@@ -149,11 +149,11 @@ class Providers:
         free = self._without.get(avoided)
         if free is None:
             amounts: dict[str, list[int]] = {}
-            for traits, of_provider in self.states:
+            for traits, provider_states in self.states:
                 if avoided.isdisjoint(traits):
-                    for name, amount in of_provider.items():
+                    for name, amount in provider_states.items():
                         amounts.setdefault(name, []).append(amount)
-            most = {name: max(of_class) for name, of_class in amounts.items()}
+            most = {name: max(class_amounts) for name, class_amounts in amounts.items()}
             free = self._without[avoided] = Free(amounts, most)
         return free
 

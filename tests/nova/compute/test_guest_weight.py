@@ -122,7 +122,7 @@ class TestLiveMigration:
         """Return the weight in the XML for the destination."""
         assert LIVE_MIGRATION.wrap is not None
         update = LIVE_MIGRATION.wrap(update_quota_xml)
-        document = update(objects.Instance(flavor=tier), etree.fromstring(guest))
+        document = update(objects.Instance(uuid=SERVER, flavor=tier), etree.fromstring(guest))
         shares: str | None = document.findtext("cputune/shares")
         return shares
 

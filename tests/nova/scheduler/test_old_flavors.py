@@ -169,7 +169,7 @@ def switch_on() -> Iterator[Any]:
         CONF.set_override("query_placement_for_vcpu_shares", True, filter_scheduler.GROUP)
         CONF.set_override("query_placement_for_numa", nodes, filter_scheduler.GROUP)
         CONF.set_override("extend_cpu_policies", True, compute.GROUP)
-        install((*cpu_policies.SEAMS, resource_request.CLAIMS))
+        install((*cpu_policies.SEAMS, resource_request.SEAM))
         install(numa_query.SEAMS if nodes else ())
 
     yield switch

@@ -38,7 +38,7 @@ MIXED = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "1-3"}
 def asking() -> Iterator[None]:
     """A scheduler that asks for shares and for nodes, and a nova-api that refuses all faults."""
     options.register(filter_scheduler)
-    install((*cpu_policies.SEAMS, resource_request.CLAIMS, *numa_query.SEAMS))
+    install((*cpu_policies.SEAMS, resource_request.SEAM, *numa_query.SEAMS))
     options.register(compute)
     options.register(api)
     wanted = {

@@ -133,7 +133,7 @@ class TestPlugin(Cloud):
     def test_a_contradiction_is_refused_with_the_reason(self) -> None:
         self.start_host("one")
         greedy = self.licensed("greedy", state="ERROR")
-        assert "Nova and a translator both claim VCPU" in self.fault_of(greedy)
+        assert "Nova and a translator both request VCPU" in self.fault_of(greedy)
         both = self.licensed("contradiction", state="ERROR")
         assert "CUSTOM_AUDITED required and forbidden" in self.fault_of(both)
 
@@ -195,7 +195,7 @@ def test_any_failure_of_a_translator_is_no_valid_host(monkeypatch: pytest.Monkey
 
     options.register(filter_scheduler)
     monkeypatch.setattr(resource_request, "scheduler_translators", lambda: {"ours": translate})
-    from_request_spec = partial(resource_request._ask_for_claims, utils.ResourceRequest)
+    from_request_spec = partial(resource_request._add_groups, utils.ResourceRequest)
     sizes = {"vcpus": 1, "memory_mb": 512, "root_gb": 0, "ephemeral_gb": 0, "swap": 0}
     flavor = objects.Flavor(name="gold", extra_specs={}, **sizes)
     with pytest.raises(exception.NoValidHost, match="a translator for flavor gold: KeyError"):

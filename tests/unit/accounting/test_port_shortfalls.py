@@ -6,12 +6,12 @@ import pytest
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId
 from cpu_tiers.model.port import Port
-from cpu_tiers.model.providers import Provider, ProviderTrees
+from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.tools.accounting.port_bindings import find_port_shortfalls
 
 HOST, AGENT, A, B = (ProviderId(uuid) for uuid in ("host", "agent", "a", "b"))
 NORMAL = frozenset({"CUSTOM_NORMAL"})
-TREE = ProviderTrees(
+TREE = ProviderIndex(
     [
         Provider(uuid=HOST, name="c1"),
         Provider(uuid=AGENT, name="c1:ovs", parent=HOST, traits=NORMAL),

@@ -99,7 +99,7 @@ def test_the_own_threads_of_qemu_are_delivered_too() -> None:
     spent = {"gold": (CpuTime(3.7, 6.3),)}
     host = evidence(GOLD, spent=spent, shares=200, found=found, load=HostLoad(busy=(qemu,)))
     delivery = deliveries(host)["gold"]
-    assert (delivery.own, delivery.missing) == pytest.approx((0.37, 0))
+    assert (delivery.qemu_cpus, delivery.missing) == pytest.approx((0.37, 0))
 
 
 def test_nothing_is_due_to_dedicated_vcpus() -> None:

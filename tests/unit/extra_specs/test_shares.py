@@ -33,7 +33,7 @@ def test_multiplier(vcpus: int, multiplier: str, weight: int) -> None:
     shares = parse_shares(flavor(vcpus, cpu_shares_multiplier=multiplier))
     assert shares is not None
     assert shares.flavor_weight(vcpus) == weight
-    assert shares.claim(vcpus) == weight
+    assert shares.requested(vcpus) == weight
     assert shares.weight(vcpus) == max(weight, 2)  # decision D70: libvirt refuses 1
 
 
@@ -49,7 +49,7 @@ def test_multiplier(vcpus: int, multiplier: str, weight: int) -> None:
 def test_multiplier_claims_for_shared_vcpus_and_weighs_for_all(shared: int, claim: int) -> None:
     shares = parse_shares(flavor(4, cpu_shares_multiplier="2.5"))
     assert shares is not None
-    assert shares.claim(shared) == claim
+    assert shares.requested(shared) == claim
     assert shares.weight(4) == 10
 
 
@@ -57,9 +57,9 @@ def test_multiplier_claims_for_shared_vcpus_and_weighs_for_all(shared: int, clai
 def test_domain_shares_are_claimed_unscaled(value: str) -> None:
     shares = parse_shares(flavor(4, cpu_shares=value))
     assert shares is not None
-    assert shares.flavor_weight(4) == shares.claim(4) == shares.claim(1) == int(value)
+    assert shares.flavor_weight(4) == shares.requested(4) == shares.requested(1) == int(value)
     assert shares.weight(4) == max(int(value), 2)
-    assert shares.claim(0) == 0
+    assert shares.requested(0) == 0
 
 
 def test_neither() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.errors import FaultList
-from cpu_tiers.model.document import DocumentPlace, claims_json
+from cpu_tiers.model.document import DocumentPlace, is_json_type
 
 
 def place() -> DocumentPlace:
@@ -69,4 +69,4 @@ def test_unknown_keys() -> None:
     ],
 )
 def test_the_content_type_tells_whether_a_body_is_json(content_type: str, claims: bool) -> None:
-    assert claims_json(content_type) is claims
+    assert is_json_type(content_type) is claims

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import pytest
 
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.providers import Excess, Provider, ProviderTrees
+from cpu_tiers.model.providers import Excess, Provider, ProviderIndex
 
 
-def providers(parents: Mapping[str, str | None]) -> ProviderTrees:
-    return ProviderTrees(
+def providers(parents: Mapping[str, str | None]) -> ProviderIndex:
+    return ProviderIndex(
         Provider(uuid=u, name=f"name of {u}", parent=p) for u, p in parents.items()
     )
 

@@ -74,7 +74,7 @@ def test_hosts_with_equal_providers_share_a_shape() -> None:
         ]
     )
     a, b, c, d = cloud.hosts
-    assert a.shape is b.shape is c.shape is not d.shape
+    assert a.layout is b.layout is c.layout is not d.layout
 
 
 def test_a_host_has_the_tree_and_every_provider_that_shares_with_the_tree() -> None:

@@ -61,7 +61,6 @@ def test_the_own_threads_of_qemu() -> None:
         gold=(Fraction(144, 209), Fraction(8, 9)), silver=(Fraction(504, 1219), Fraction(2, 3))
     )
     assert host.figures() == expected
-    assert host.vcpu_figures() == {name: (each,) for name, each in expected.items()}
     assert host.vcpu_floors() == {name: (each.floor,) for name, each in expected.items()}
 
 

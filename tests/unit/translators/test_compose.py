@@ -10,8 +10,8 @@ from cpu_tiers.translators.compose import (
     Contributions,
     check_group,
     check_traits,
-    claimed,
     compose,
+    merged_groups,
     traits_of_root,
 )
 
@@ -61,7 +61,7 @@ def test_the_unsuffixed_group_is_first() -> None:
 
 def test_two_translators_of_a_class_and_group() -> None:
     group = RequestGroup("_A", {"VGPU": 1})
-    with pytest.raises(ExtensionError, match="'one' and 'two' both claim VGPU in group '_A'"):
+    with pytest.raises(ExtensionError, match="'one' and 'two' both request VGPU in group '_A'"):
         text({"one": [group], "two": [group]})
     other = RequestGroup("_B", {"VGPU": 1})
     assert text({"one": [group], "two": [other]}, policy="none").startswith("resources_A=VGPU:1&")
@@ -92,7 +92,7 @@ def test_the_traits_of_the_root_need_no_group() -> None:
 
 def test_amounts_that_translators_add_to_a_query_of_nova() -> None:
     own = OwnGroups((RequestGroup(resources={"VCPU": 4}),), "isolate")
-    query = claimed(own, {"any": [RequestGroup(resources={"VCPU": 1, "VGPU": 1})]})
+    query = merged_groups(own, {"any": [RequestGroup(resources={"VCPU": 1, "VGPU": 1})]})
     assert query.to_query_string() == "resources=VGPU:1"  # the flavor's VCPU: Nova has it
 
 

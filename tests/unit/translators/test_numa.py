@@ -8,7 +8,7 @@ from cpu_tiers.extra_specs.numa import GuestNode
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.port import Port
-from cpu_tiers.translators import ServerRequest, claims, fallback, numa, translate
+from cpu_tiers.translators import ServerRequest, added_groups, fallback, numa, translate
 from cpu_tiers.translators.numa import cheaper
 from tests.unit.translators.queries import (
     LARGE,
@@ -271,7 +271,7 @@ def on_nodes(*nodes: tuple[range, int]) -> ServerRequest:
     ],
 )
 def test_nodes_that_only_a_server_that_exists_has(it: ServerRequest, second: str) -> None:
-    query = cheaper(claims(it, {"numa": numa.translate}))
+    query = cheaper(added_groups(it, {"numa": numa.translate}))
     assert read(query.to_query_string()) == read(
         f"resources=CUSTOM_NUMA_SERVER:1&root_required=CUSTOM_NUMA_NODES_2"
         f"&resources_MEM1=MEMORY_MB:4096&required_MEM1={SMALL}&resources_PROC1=VCPU:8"

@@ -249,7 +249,7 @@ def test_two_translators_of_a_single_class() -> None:
     def greedy(server: ServerRequest) -> Iterable[RequestGroup]:
         return [RequestGroup(resources={"VCPU": server.flavor.vcpus})]
 
-    with pytest.raises(ExtensionError, match="'sizes' and 'greedy' both claim VCPU"):
+    with pytest.raises(ExtensionError, match="'sizes' and 'greedy' both request VCPU"):
         translate(ServerRequest(flavor=flavor()), {**BUILT_IN, "greedy": greedy})
 
 

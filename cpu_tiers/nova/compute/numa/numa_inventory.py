@@ -195,10 +195,10 @@ def allocations_to_move(host: HostReport, allocations: Allocations) -> dict[Cons
     moving = OF_NODES - root.inventory.keys()
     if host.file_with_shares(root):
         moving -= {VCPU_SHARES}
-    of_root = host.holdings(allocations).of_provider(ProviderName(root.name))
+    root_amounts = host.holdings(allocations).of_provider(ProviderName(root.name))
     amounts = {
         consumer: {name: amount for name, amount in held.items() if name in moving}
-        for consumer, held in of_root.items()
+        for consumer, held in root_amounts.items()
     }
     return {consumer: resources for consumer, resources in amounts.items() if resources}
 

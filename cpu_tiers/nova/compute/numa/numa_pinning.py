@@ -73,10 +73,10 @@ def _with_policies(
     requests of the flavor anew, with the policies of ``[pci] alias``.
     A live migration takes the devices by the requests of the server, so they change as well.
     """
-    own = _of_flavor(instance.pci_requests.requests if instance.pci_requests else ())
-    changed = (*_of_flavor(requests), *own)
+    server_requests = _of_flavor(instance.pci_requests.requests if instance.pci_requests else ())
+    changed = (*_of_flavor(requests), *server_requests)
     novas = [request.numa_policy for request in changed]
-    for find in _policies(instance, new_flavor, own):
+    for find in _policies(instance, new_flavor, server_requests):
         for request, policy in zip(changed, novas, strict=True):
             request.numa_policy = find(request.alias_name, policy)
         yield requests
@@ -85,12 +85,12 @@ def _with_policies(
 
 
 def _policies(
-    instance: objects.Instance, new_flavor: objects.Flavor | None, own: Requests
+    instance: objects.Instance, new_flavor: objects.Flavor | None, server_requests: Requests
 ) -> Iterator[Callable[[str, str | None], str | None]]:
     """Yield functions that take the alias and Nova's policy of a request, and return a policy."""
     if new_flavor and new_flavor.id == instance.flavor.id:
         # After a rebuild, the request spec still has the policy of the former image.
-        policies = {request.alias_name: request.numa_policy for request in own}
+        policies = {request.alias_name: request.numa_policy for request in server_requests}
         yield policies.get
     yield lambda alias, policy: policy  # a resize makes the request spec anew, as _move_claim does
     # A server may have lost the policy in a move before its host reported NUMA nodes.

@@ -66,21 +66,21 @@ def _order(
 
 def _give_back(host: HostState, spec_obj: objects.RequestSpec) -> None:
     """Add the refused candidates that Placement still has room for, if the host has changed."""
-    own = host_of(host)
+    notes = host_of(host)
     # Another object takes the place of the summaries when a server takes a part of the host.
-    if own.refused and own.left is not own.left_of_refused:
-        host.allocation_candidates = [*host.allocation_candidates, *own.refused]
-        own.refused = []
+    if notes.refused and notes.left is not notes.left_at_refusal:
+        host.allocation_candidates = [*host.allocation_candidates, *notes.refused]
+        notes.refused = []
         with _novas_order_after_failure(spec_obj):
             put_best_first(host, spec_obj)
 
 
 def _keep_refused(host: HostState, candidates: list[Candidate]) -> None:
     """Store the candidates with NUMA nodes that the filters have removed from a host."""
-    own = host_of(host)
+    notes = host_of(host)
     kept = set(map(id, getattr(host, "allocation_candidates", [])))
     refused = [each for each in candidates if id(each) not in kept and has_nodes(each)]
-    own.refused, own.left_of_refused = [*refused, *own.refused], own.left
+    notes.refused, notes.left_at_refusal = [*refused, *notes.refused], notes.left
 
 
 def put_best_first(host: HostState, spec_obj: objects.RequestSpec) -> None:

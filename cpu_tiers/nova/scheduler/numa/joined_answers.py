@@ -19,7 +19,7 @@ from oslo_log import log as logging
 
 from cpu_tiers.errors import Fault
 from cpu_tiers.extra_specs.numa import absent_pages
-from cpu_tiers.in_time import Beside
+from cpu_tiers.in_time import TimeBudget
 from cpu_tiers.model.names import PCPU, interface_of, is_trait
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
@@ -33,7 +33,7 @@ from cpu_tiers.translators import ServerRequest
 
 LOG = logging.getLogger(__name__)
 
-_LOOK = Beside("interfaces of devices", seconds=5.0)
+_LOOK = TimeBudget("interfaces of devices", seconds=5.0)
 
 _INTERFACES: dict[str, str | None] = {}
 """The interface by the provider uuid of a device; ``None`` if the name has no interface."""

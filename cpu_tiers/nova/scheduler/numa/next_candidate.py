@@ -98,17 +98,19 @@ def _offer_next(
     If the servers of the request leave the host no other candidate, as far as nova-scheduler
     knows, another candidate that the host had before the claim becomes the last alternate.
     """
-    of_hosts = alloc_reqs_by_rp_uuid, allocation_request_version, selected_alloc_reqs
-    selections = original(self, selected_hosts, spec_obj, hosts, index, num_alts, *of_hosts)
+    request_parts = alloc_reqs_by_rp_uuid, allocation_request_version, selected_alloc_reqs
+    selections = original(self, selected_hosts, spec_obj, hosts, index, num_alts, *request_parts)
     if num_alts < LEAST_ALTERNATES or not selected_alloc_reqs:
         return selections
-    for own, host, claimed in zip(selections, selected_hosts, selected_alloc_reqs, strict=True):
+    for host_selections, host, claimed in zip(
+        selections, selected_hosts, selected_alloc_reqs, strict=True
+    ):
         now = _other(host.allocation_candidates, claimed)
         other = now or _other(_kept(spec_obj, claimed), claimed)
         if other is not None:
             alternate = objects.Selection.from_host_state(host, other, allocation_request_version)
-            own.insert(1 if now else len(own), alternate)
-            del own[1 + num_alts :]
+            host_selections.insert(1 if now else len(host_selections), alternate)
+            del host_selections[1 + num_alts :]
     return selections
 
 

@@ -32,7 +32,7 @@ from cpu_tiers.nova.protocols import ResourceRequest
 from cpu_tiers.nova.scheduler.refusal import existing_server, refusing, server_of
 from cpu_tiers.nova.seams import Function
 from cpu_tiers.translators import ServerRequest, numa, shares
-from cpu_tiers.translators.compose import check_group, check_traits, claimed, traits_of_root
+from cpu_tiers.translators.compose import check_group, check_traits, merged_groups, traits_of_root
 
 _EMPTY = re.compile(r"resources[A-Za-z0-9_-]*=")
 
@@ -140,8 +140,8 @@ def _changed(
         request.cpu_pinning_requested = False
         second = request_of(pinning=False)
         # A host without [compute] cpu_dedicated_set reports no PCPU on its NUMA nodes.
-        of_vcpu = request_nodes(copy_of(second), server, without_pcpu=True)
-        fallbacks += [of_vcpu, avoid_nodes(second, NO_NUMA_TRAIT)]
+        vcpu_request = request_nodes(copy_of(second), server, without_pcpu=True)
+        fallbacks += [vcpu_request, avoid_nodes(second, NO_NUMA_TRAIT)]
     return request_nodes(request, server, fallbacks, devices=devices)
 
 
@@ -200,7 +200,7 @@ def request_nodes(
         refuse the query.
     """
     nodes = _node_groups(server, without_pcpu=without_pcpu)
-    _remove_claimed(request, server)
+    _remove_node_amounts(request, server)
     for group in nodes.groups:
         check_group(server.flavor.name, group, nodes.in_subtrees)
         add_group(request, group)
@@ -249,11 +249,11 @@ def _node_groups(server: ServerRequest, *, without_pcpu: bool) -> CandidateQuery
     contributions = {"numa": numa.with_vcpu(server, parts) if without_pcpu else parts}
     if server.query_vcpu_shares:
         contributions["shares"] = shares.translate(server)
-    return numa.cheaper(claimed(numa.own_groups(server), contributions))
+    return numa.cheaper(merged_groups(numa.own_groups(server), contributions))
 
 
-def _remove_claimed(request: ResourceRequest, server: ServerRequest) -> None:
-    """Remove CPUs, memory and shares, which the NUMA nodes claim, from the flavor's groups."""
+def _remove_node_amounts(request: ResourceRequest, server: ServerRequest) -> None:
+    """Remove CPUs, memory and shares, which the NUMA nodes request, from the flavor's groups."""
     for suffix in (None, *(group.suffix for group in server.own_groups.groups)):
         group = request.get_request_group(suffix or None)
         for name in numa.OF_A_NODE:

@@ -17,7 +17,7 @@ from nova.context import RequestContext
 from oslo_log import log as logging
 
 from cpu_tiers.conf import filter_scheduler
-from cpu_tiers.in_time import Beside
+from cpu_tiers.in_time import TimeBudget
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.notes import search_of
 from cpu_tiers.nova.options import CONF
@@ -27,7 +27,7 @@ from cpu_tiers.nova.seams import Function, seam
 
 LOG = logging.getLogger(__name__)
 
-_RECORD = Beside("record of a decision", seconds=0.0)
+_RECORD = TimeBudget("record of a decision", seconds=0.0)
 
 MOST_HOSTS = 10
 """So many hosts of a list are named; the number of all hosts is told beside it."""
@@ -73,7 +73,7 @@ class Round:
             {
                 "host": each.obj.host,
                 "weight": each.weight,
-                "parts": {name: of_host[id(each.obj)] for name, of_host in parts.items()},
+                "parts": {name: parts_by_id[id(each.obj)] for name, parts_by_id in parts.items()},
             }
             for each in weighed[:MOST_HOSTS]
         ]
@@ -110,8 +110,8 @@ class Decision:
             "candidates": self.candidates,
             "rounds": list(map(asdict, self.rounds)),
             "selected": [
-                {"host": own[0].service_host, "alternates": [s.service_host for s in own[1:]]}
-                for own in selections
+                {"host": hosts[0].service_host, "alternates": [s.service_host for s in hosts[1:]]}
+                for hosts in selections
             ],
             "fault": fault,
         }
@@ -148,7 +148,7 @@ def _record(
 
 def _write(decision: Decision, selections: Any, fault: str | None) -> None:
     # An old nova-conductor wants dictionaries in place of lists of selections.
-    made = [own for own in selections if isinstance(own, list)]
+    made = [hosts for hosts in selections if isinstance(hosts, list)]
     path = CONF[filter_scheduler.GROUP].decision_record_file
     try:
         dropped = decision_log.write(path, decision.document(made, fault))
@@ -179,8 +179,10 @@ def _note_filters(
     hosts = list(objs)
     if not decision.rounds:
         decision.candidates = named(hosts)
-    decision.rounds.append(own := Round(server=spec_obj.instance_uuid))
-    return original(self, [_Filter(each, own) for each in filters], hosts, spec_obj, index)
+    decision.rounds.append(current_round := Round(server=spec_obj.instance_uuid))
+    return original(
+        self, [_Filter(each, current_round) for each in filters], hosts, spec_obj, index
+    )
 
 
 class _Watched:
@@ -198,9 +200,9 @@ class _Watched:
 
 
 class _Filter(_Watched):
-    def __init__(self, original: Any, own: Round) -> None:
+    def __init__(self, original: Any, current_round: Round) -> None:
         super().__init__(original)
-        self._round = own
+        self._round = current_round
 
     def filter_all(self, filter_obj_list: Sequence[Any], spec_obj: objects.RequestSpec) -> Any:
         before = list(filter_obj_list)
@@ -215,13 +217,13 @@ class _Filter(_Watched):
 def _note_weights(
     original: Function, self: Any, weighers: Sequence[Any], obj_list: Any, weighing_properties: Any
 ) -> Any:
-    own = _round_of(weighing_properties)
-    if own is None:
+    current_round = _round_of(weighing_properties)
+    if current_round is None:
         return original(self, weighers, obj_list, weighing_properties)
     watched = [_Weigher(each) for each in weighers]
     weighed = original(self, watched, obj_list, weighing_properties)
     try:
-        own.add_weights(weighed, _parts(watched, weighed[:MOST_HOSTS]))
+        current_round.add_weights(weighed, _parts(watched, weighed[:MOST_HOSTS]))
     except Exception as error:  # a weigher of others need not work as Nova's do
         LOG.warning("The weights of hosts are not recorded: %r", error)
     return weighed
@@ -283,8 +285,8 @@ def _note_claim(
 ) -> Any:
     providers = tuple(alloc_req["allocations"])  # the caller may change the candidate
     granted = original(ctx, client, spec_obj, instance_uuid, alloc_req, *args, **kwargs)
-    if own := _round_of(spec_obj):
-        own.claims.append({"providers": providers, "granted": bool(granted)})
+    if current_round := _round_of(spec_obj):
+        current_round.claims.append({"providers": providers, "granted": bool(granted)})
     return granted
 
 

@@ -41,7 +41,7 @@ class Delivery:
     :param wanted: the time that the vCPUs ran or waited for a CPU, without the time in which a
         quota of the guest stopped them.
     :param due: what was due to the guest of that (:mod:`~cpu_tiers.tools.host.checks.due`).
-    :param own: what other threads of the guest's QEMU took beside its vCPUs.
+    :param qemu_cpus: what other threads of the guest's QEMU took beside its vCPUs.
     :param is_under_class: the vCPUs to which a fifth of a CPU is due, or more, had less than a
         fifth of the time in which they wanted to run.
     """
@@ -51,13 +51,13 @@ class Delivery:
     kept: float
     wanted: float
     due: float
-    own: float = 0.0
+    qemu_cpus: float = 0.0
     is_under_class: bool = False
 
     @property
     def missing(self) -> float:
         """Return what the guest did not get of what was due; 0 if it is less than a tenth."""
-        missing = self.due - self.kept - self.own
+        missing = self.due - self.kept - self.qemu_cpus
         return missing if missing > self.due * TOLERANCE else 0.0
 
     @property
@@ -73,7 +73,7 @@ def delivery_of(
     *,
     cap: float | None = None,
     throttled: float = 0.0,
-    own: float = 0.0,
+    qemu_cpus: float = 0.0,
 ) -> Delivery:
     """Return what a guest got in an interval, and what was due to it.
 
@@ -83,26 +83,26 @@ def delivery_of(
     :param cap: the CPUs that the guest's own quotas leave it; ``None`` without quotas.
     :param throttled: the seconds in which a quota stopped threads of the guest. The kernel counts
         them as waiting. Without a quota of its own, the guest wanted to run in this time.
-    :param own: the CPUs that other threads of QEMU used.
+    :param qemu_cpus: the CPUs that other threads of QEMU used.
     """
     wanted = wanted_cpus(spent, seconds, 0.0 if cap is None else throttled)
     due = kept = 0.0
-    of_class = [0.0, 0.0]
+    class_cpus = [0.0, 0.0]
     if len(dues) == len(spent):
         for rate, part, time in zip(dues, wanted, spent, strict=True):
             if rate:
                 due += rate * part
                 kept += time.ran / seconds
             if rate >= CLASS_CPUS:
-                of_class = [of_class[0] + time.ran / seconds, of_class[1] + part]
+                class_cpus = [class_cpus[0] + time.ran / seconds, class_cpus[1] + part]
     return Delivery(
         seconds=seconds,
         delivered=sum(time.ran for time in spent) / seconds,
         kept=kept,
         wanted=sum(wanted),
-        is_under_class=of_class[0] < CLASS_CPUS * of_class[1],
+        is_under_class=class_cpus[0] < CLASS_CPUS * class_cpus[1],
         due=due if cap is None else min(due, cap),
-        own=own,
+        qemu_cpus=qemu_cpus,
     )
 
 
@@ -134,7 +134,7 @@ def deliveries(evidence: Evidence) -> Mapping[str, Delivery]:
                 [float(rate) for rate in due.vcpus],
                 cap=due.cap_cpus,
                 throttled=evidence.throttled.get(uuid, 0.0),
-                own=_own_cpus(evidence, domain, spent),
+                qemu_cpus=_own_cpus(evidence, domain, spent),
             )
     return measured
 
@@ -147,8 +147,8 @@ def _own_cpus(evidence: Evidence, domain: Domain, spent: Iterable[CpuTime]) -> f
     cgroup = evidence.cgroup(domain)
     used = {process.pid: process.used for process in evidence.load.busy}
     ran = sum(time.ran for time in spent) / evidence.seconds
-    of_process = used.get(cgroup.pid, 0.0) if cgroup else 0.0
-    return max(0.0, of_process - ran * (1 + float(evidence.host.emulator_overhead)))
+    process_cpus = used.get(cgroup.pid, 0.0) if cgroup else 0.0
+    return max(0.0, process_cpus - ran * (1 + float(evidence.host.emulator_overhead)))
 
 
 def check_delivery(evidence: Evidence) -> Iterator[Finding]:
@@ -186,11 +186,7 @@ def _half_asleep(evidence: Evidence, domain: Domain) -> Iterator[Finding]:
 def check_load(evidence: Evidence) -> Iterator[Finding]:
     """Yield steal time, real-time processes, and what ran while a guest fell short."""
     yield from _steal(evidence)
-    guests = {
-        cgroup.pid: domain
-        for domain in evidence.host.domains
-        if (cgroup := evidence.cgroup(domain)) is not None
-    }
+    guests = _guests_by_pid(evidence)
     others = [process for process in evidence.load.busy if process.pid not in guests]
     real_time = [*_real_time(others, _cpus(evidence, evidence.host.domains))]
     yield from real_time
@@ -201,6 +197,14 @@ def check_load(evidence: Evidence) -> Iterator[Finding]:
         named = {finding.where for finding in real_time}
         yield from _culprits([one for one in others if _where(one) not in named], short)
         yield from _overheads(evidence, guests)
+
+
+def _guests_by_pid(evidence: Evidence) -> dict[str, Domain]:
+    return {
+        cgroup.pid: domain
+        for domain in evidence.host.domains
+        if (cgroup := evidence.cgroup(domain)) is not None
+    }
 
 
 def _untiered(

@@ -82,8 +82,8 @@ def due_weight(domain: Domain, untiered_weight: int | None = None) -> int | None
     default of Nova 25 and older.
     """
     if domain.extra_specs is None:
-        own = None if has_novas_old_default(domain) else domain.shares
-        return own or untiered_weight
+        stated_weight = None if has_novas_old_default(domain) else domain.shares
+        return stated_weight or untiered_weight
     shares = flavor_shares(domain)
     return untiered_weight if shares is None else shares.weight(len(domain.vcpu_sets))
 
@@ -95,8 +95,8 @@ def right_weights(domain: Domain, due: int | None) -> tuple[int | None, ...]:
     on cgroup v2 (decision D70).
     """
     shares = flavor_shares(domain)
-    of_flavor = None if shares is None else shares.flavor_weight(len(domain.vcpu_sets))
-    return (due, 1) if of_flavor == 1 else (due,)
+    flavor_weight = None if shares is None else shares.flavor_weight(len(domain.vcpu_sets))
+    return (due, 1) if flavor_weight == 1 else (due,)
 
 
 def shared_weight(weight: int, sets: Collection[CpuSet | None], dedicated: CpuSet) -> Fraction:

@@ -55,9 +55,7 @@ def shared_weights(evidence: Evidence) -> SharedWeights:
     """Return what competes on the shared CPUs: a guest with the weight of its cgroup."""
     domains = evidence.host.domains
     with_tier = [domain for domain in domains if evidence.due_weight(domain) is not None]
-    running = {domain.uuid for domain in domains}
-    held = evidence.allocated.held if evidence.allocated else {}
-    shut_off = sum(shares for consumer, shares in held.items() if consumer not in running)
+    shut_off = _shut_off_shares(evidence)
     untiered = tuple(
         weight
         for domain in domains
@@ -70,6 +68,13 @@ def shared_weights(evidence: Evidence) -> SharedWeights:
     return SharedWeights(
         tiers=running_tiers + shut_off, untiered=untiered, foreign=foreign, slices=slices
     )
+
+
+def _shut_off_shares(evidence: Evidence) -> int:
+    """Return the shares of servers that have no running guest, whose claim stays."""
+    running = {domain.uuid for domain in evidence.host.domains}
+    held = evidence.allocated.held if evidence.allocated else {}
+    return sum(shares for consumer, shares in held.items() if consumer not in running)
 
 
 def _shared_weight(evidence: Evidence, domain: Domain) -> Fraction:

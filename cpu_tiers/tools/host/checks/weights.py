@@ -35,14 +35,20 @@ def check_weights(evidence: Evidence) -> Iterator[Finding]:
         due, cgroup = evidence.due_weight(domain), evidence.cgroup(domain)
         if due is None and not tiers and has_novas_old_default(domain):
             continue
-        deviations = [*_in_xml(domain, due)]
         if evidence.cgroups and cgroup:
             yield from _unusable(domain, due, evidence.cgroups, cgroup)
-            deviations += _in_kernel(domain, due, evidence.cgroups, cgroup)
-        if deviations:
+        if deviations := _deviations(evidence, domain, due):
             is_old = due is None and has_novas_old_default(domain)
             weight = evidence.host.default_weight if is_old else due
             yield Finding.of_guest(Kind.WEIGHT, domain, "; ".join(deviations), weight=weight)
+
+
+def _deviations(evidence: Evidence, domain: Domain, due: int | None) -> list[str]:
+    """Return where a guest has another weight than is due: in its XML, and in the kernel."""
+    deviations, cgroup = [*_in_xml(domain, due)], evidence.cgroup(domain)
+    if evidence.cgroups and cgroup:
+        deviations += _in_kernel(domain, due, evidence.cgroups, cgroup)
+    return deviations
 
 
 def _default(evidence: Evidence) -> str:
@@ -51,8 +57,8 @@ def _default(evidence: Evidence) -> str:
         return ""
     version = evidence.cgroups.version
     ((other, weight),) = ((v, w) for v, w in DEFAULT_WEIGHT.items() if v != version)
-    own = DEFAULT_WEIGHT[version]
-    return f" and the default weight of cgroup v{version}, {own} (v{other}: {weight})"
+    own_default = DEFAULT_WEIGHT[version]
+    return f" and the default weight of cgroup v{version}, {own_default} (v{other}: {weight})"
 
 
 def _in_xml(domain: Domain, due: int | None) -> Iterator[str]:
@@ -108,16 +114,22 @@ def check_claims(evidence: Evidence) -> Iterator[Finding]:
     if allocated.capacity is None:
         return
     for domain in host.domains:
-        # Without CPU sets in nova.conf every CPU is shared and dedicated at the same time. A
-        # guest with pinned vCPUs only then looks shared by its CPU sets, but requests no shares.
-        dedicated = [evidence.is_dedicated(cpus) for cpus in domain.vcpu_sets]
-        shared_cpus = CpuSet() if dedicated and all(dedicated) else host.shared_cpus
-        requested = requested_amounts(domain, shared_cpus)[VCPU_SHARES]
+        requested = requested_amounts(domain, _shared_cpus(evidence, domain))[VCPU_SHARES]
         allocation = allocated.held.get(domain.uuid or "")
         if requested != (allocation or 0):
             amount = "nothing on this host" if allocation is None else str(allocation)
             text = f"it requests {requested} {VCPU_SHARES}, and {amount} is allocated to it"
             yield Finding.of_guest(Kind.CLAIM, domain, text)
+
+
+def _shared_cpus(evidence: Evidence, domain: Domain) -> CpuSet:
+    """Return the CPUs on which the vCPUs of a guest are shared vCPUs.
+
+    Without CPU sets in nova.conf every CPU is shared and dedicated at the same time. A guest with
+    pinned vCPUs only then looks shared by its CPU sets, but requests no shares.
+    """
+    dedicated = [evidence.is_dedicated(cpus) for cpus in domain.vcpu_sets]
+    return CpuSet() if dedicated and all(dedicated) else evidence.host.shared_cpus
 
 
 def check_controls(evidence: Evidence) -> Iterator[Finding]:

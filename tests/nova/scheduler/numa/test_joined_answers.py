@@ -17,7 +17,7 @@ from nova import context, objects
 from nova.scheduler import utils
 from nova.scheduler.client import report
 
-from cpu_tiers.in_time import Beside
+from cpu_tiers.in_time import TimeBudget
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.nova.notes import QueryNotes
 from cpu_tiers.nova.numa.candidate_cells import NodeMappings
@@ -269,7 +269,7 @@ def test_an_unusable_answer_is_a_failed_query(answer: Any) -> None:
 def test_a_placement_that_hangs_costs_the_interfaces_and_not_the_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(joined_answers, "_LOOK", Beside("Interfaces", seconds=0.1))
+    monkeypatch.setattr(joined_answers, "_LOOK", TimeBudget("Interfaces", seconds=0.1))
     monkeypatch.setattr(joined_answers, "_usable", lambda found, summaries, _: (found, summaries))
     mappings = NodeMappings({"": ["root"], "port": ["unknown device"]}, (), {})
     answer: tuple[Any, ...] = ([{"mappings": mappings}], {}, "1.36")
@@ -286,7 +286,7 @@ def test_a_placement_that_hangs_costs_the_interfaces_and_not_the_answer(
 def test_a_placement_that_hangs_costs_the_reason_and_not_the_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(joined_answers, "REASONS", Beside("Reason", seconds=0.1))
+    monkeypatch.setattr(joined_answers, "REASONS", TimeBudget("Reason", seconds=0.1))
     huge = Flavor(name="huge", vcpus=1, memory_mb=1, extra_specs={"hw:mem_page_size": "1MB"})
     request = SimpleNamespace(
         cpu_tiers=QueryNotes(numa=NumaRequest(server=ServerRequest(huge, None))), _rg_by_id={}

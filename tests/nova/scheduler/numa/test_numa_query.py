@@ -57,7 +57,7 @@ TWO_NODES = node(1, 4096, "VCPU:4") + node(2, 4096, "VCPU:4")
 def asking() -> Iterator[None]:
     """A scheduler that asks for nodes, and not for shares."""
     options.register(filter_scheduler)
-    install((*cpu_policies.SEAMS, resource_request.CLAIMS, *numa_query.SEAMS))
+    install((*cpu_policies.SEAMS, resource_request.SEAM, *numa_query.SEAMS))
     options.register(compute)
     CONF.set_override("extend_cpu_policies", True, compute.GROUP)
     CONF.set_override("query_placement_for_numa", True, filter_scheduler.GROUP)

@@ -11,7 +11,7 @@ from nova.scheduler.client import report
 from nova.scheduler.client.report import SchedulerReportClient
 
 from cpu_tiers.conf import filter_scheduler
-from cpu_tiers.in_time import Beside
+from cpu_tiers.in_time import TimeBudget
 from cpu_tiers.nova import options
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.features import SCHEDULER
@@ -146,7 +146,7 @@ class TestDedicated(Cloud):
 def test_a_placement_that_hangs_costs_the_reason_and_not_the_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(lacking_constraints, "REASONS", Beside("The reason", seconds=0.1))
+    monkeypatch.setattr(lacking_constraints, "REASONS", TimeBudget("The reason", seconds=0.1))
     monkeypatch.setattr(lacking_constraints, "_is_first_of_two", lambda _: False)
     ends = threading.Event()
     client = SimpleNamespace(get=lambda *_, **__: ends.wait(60))
