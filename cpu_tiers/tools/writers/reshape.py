@@ -25,7 +25,7 @@ from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.terminal import ProgressLine, shortened
 from cpu_tiers.tools.nova.nova_command import NovaCommand
 from cpu_tiers.tools.placement.numa_reshape import reshape
-from cpu_tiers.tools.writers.allocation import COLUMNS, refusals, row_of, shortfall_rows
+from cpu_tiers.tools.writers.allocation_heal import COLUMNS, refusals, row_of, shortfall_rows
 from cpu_tiers.tools.writers.inventory import list_changes
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from lxml import etree
 
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.tools.host.checks.delivery import Delivery
-from cpu_tiers.tools.host.host import picture_rows
+from cpu_tiers.tools.host.host_show import picture_rows
 from cpu_tiers.tools.page.charts import chart, draw_host
 from cpu_tiers.tools.tiers.tier import NO_TIER, Tier
 from tests.unit.audit.hosts import evidence, guest

@@ -1,6 +1,6 @@
 """nova-compute keeps a pressure trait that a person sets, and never restores a cleared trait."""
 
-from cpu_tiers.tools.writers.pressure import change_trait
+from cpu_tiers.tools.writers.host_pressure import change_trait
 from tests.nova.cloud import STOCK
 from tests.nova.computes import Computes
 from tests.nova.networks import placement_of

@@ -14,7 +14,7 @@ from nova.tests.fixtures.libvirt import HostInfo
 from nova.tests.functional.api.client import OpenStackApiException
 
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.tools.writers.pressure import change_trait
+from cpu_tiers.tools.writers.host_pressure import change_trait
 from tests.nova.cloud import STOCK, WEIGHER
 from tests.nova.computes import Computes
 from tests.nova.networks import placement_of

@@ -4,7 +4,7 @@ import io
 from argparse import Namespace
 from importlib.metadata import entry_points
 
-from cpu_tiers.tools.cloud.flavor import FlavorShow
+from cpu_tiers.tools.cloud.flavor_show import FlavorShow
 from cpu_tiers.tools.frame.formatting import FormattedValue, SingleObjectCsv, TextFormatter
 
 

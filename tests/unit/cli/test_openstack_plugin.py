@@ -70,7 +70,7 @@ from cpu_tiers.tools.frame.app import main
 assert main(["flavor", "show", "--help"]) == 0
 """
     ours = {name for name in loaded_by(code) if name.startswith("cpu_tiers.")}
-    assert "cpu_tiers.tools.cloud.flavor" in ours
+    assert "cpu_tiers.tools.cloud.flavor_show" in ours
     assert len(ours) <= 60
     # Nothing that reads nova.conf, asks Placement or shows another command.
     assert not ours & {"cpu_tiers.conf", "cpu_tiers.tools.http", "cpu_tiers.placement"}

@@ -7,7 +7,7 @@ from cpu_tiers.accounting.holdings import ConsumerId, Portion
 from cpu_tiers.accounting.missing_shares import Addition, Owner, Shortfall
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.formatting import FormattedValue
-from cpu_tiers.tools.writers.allocation import (
+from cpu_tiers.tools.writers.allocation_heal import (
     COLUMNS,
     HEAL_COLUMNS,
     heal_rows,

@@ -9,7 +9,7 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.tools.frame.app import CpuTiersApp
-from cpu_tiers.tools.writers.allocation import AllocationHeal
+from cpu_tiers.tools.writers.allocation_heal import AllocationHeal
 
 
 def command() -> AllocationHeal:

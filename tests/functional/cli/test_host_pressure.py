@@ -21,8 +21,8 @@ from cpu_tiers.placement.errors import PlacementUnavailable
 from cpu_tiers.placement.records import Traits
 from cpu_tiers.tools.http.metrics import read_metrics
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.writers import pressure
-from cpu_tiers.tools.writers.pressure import METRICS, change_trait
+from cpu_tiers.tools.writers import host_pressure
+from cpu_tiers.tools.writers.host_pressure import METRICS, change_trait
 from tests.functional.placement.providing import provide
 
 Command = Callable[..., Any]
@@ -177,7 +177,7 @@ def test_the_trait_follows_the_metrics(
         at, due = at + 10, due + 20
         missing += 20 * (70 if percent is None else percent) / 100
         readings.append((at, due, missing) if percent is not None else readings[-1])
-    monkeypatch.setattr(pressure, "read_metrics", lambda *_: readings.pop(0))
+    monkeypatch.setattr(host_pressure, "read_metrics", lambda *_: readings.pop(0))
     watch = watch_of(client, compute1)
     watch.look()  # the first reading has no time before
     found = ""
@@ -189,7 +189,7 @@ def test_the_trait_follows_the_metrics(
 
 def watch_of(client: PlacementClient, uuid: str) -> Any:
     arguments = Namespace(watch=CPU, metrics="", interval=0, set_above=60.0, clear_below=40.0)
-    return pressure._Watch(client, client.provider(uuid), arguments)
+    return host_pressure._Watch(client, client.provider(uuid), arguments)
 
 
 def test_a_restart_of_the_watch_is_no_reading(
@@ -197,7 +197,7 @@ def test_a_restart_of_the_watch_is_no_reading(
 ) -> None:
     """5 seconds since the new start are less than 900: the difference means nothing."""
     readings = [(1000.0, 900.0, 900.0), (1100.0, 5.0, 5.0), (1110.0, 15.0, 15.0)]
-    monkeypatch.setattr(pressure, "read_metrics", lambda *_: readings.pop(0))
+    monkeypatch.setattr(host_pressure, "read_metrics", lambda *_: readings.pop(0))
     watch = watch_of(client, compute1)
     states = []
     for _ in range(3):
@@ -266,11 +266,11 @@ def test_an_end_without_placement_names_the_remedy(
         raise PlacementUnavailable("no answer")
 
     def interrupted(_: float) -> None:
-        monkeypatch.setattr(pressure, "change_trait", away)
+        monkeypatch.setattr(host_pressure, "change_trait", away)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pressure, "read_metrics", lambda *_: (1.0, 1.0, 1.0))
-    monkeypatch.setattr(pressure, "time", SimpleNamespace(sleep=interrupted))
+    monkeypatch.setattr(host_pressure, "read_metrics", lambda *_: (1.0, 1.0, 1.0))
+    monkeypatch.setattr(host_pressure, "time", SimpleNamespace(sleep=interrupted))
     with pytest.raises(KeyboardInterrupt, match=f"{CPU} may stay on compute1: run cpu-tiers host"
                        r" pressure compute1 --clear CPU \(no answer\)"):  # fmt: skip
         watch_of(client, compute1).run()
