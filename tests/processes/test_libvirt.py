@@ -155,8 +155,11 @@ def watchdog(root: Path, pid: int) -> tuple[list[str | None], bool]:
 
 
 def test_the_element_of_a_plugin_in_the_running_guest(cloud: Cloud, root: Path) -> None:
-    """At spawn and at a hard reboot; a guest for which the plugin has no element gets none."""
-    server = cloud.boot(cloud.flavor({"our:watchdog": "pause"}), host=HOST)
+    """At spawn and at a hard reboot; a guest for which the plugin has no element gets none.
+
+    The host reports its NUMA nodes, so only guests with NUMA nodes run there.
+    """
+    server = cloud.boot(cloud.flavor({"hw:numa_nodes": "1", "our:watchdog": "pause"}), host=HOST)
     (spawned,) = guests(root)
     assert watchdog(root, spawned) == (["pause"], True)
     cloud.act(server, {"reboot": {"type": "HARD"}}, "ACTIVE")
@@ -165,7 +168,7 @@ def test_the_element_of_a_plugin_in_the_running_guest(cloud: Cloud, root: Path) 
     assert watchdog(root, rebooted) == (["pause"], True)
     cloud.delete(server)
     cloud.wait_until(lambda: not guests(root), "the guest is gone")
-    plain = cloud.boot(cloud.flavor({}), host=HOST)
+    plain = cloud.boot(cloud.flavor({"hw:numa_nodes": "1"}), host=HOST)
     (pid,) = guests(root)
     assert watchdog(root, pid) == ([], False)
     cloud.delete(plain)
