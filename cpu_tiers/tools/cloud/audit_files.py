@@ -77,5 +77,5 @@ def _guests(families: Iterable[Any]) -> Iterable[GuestFigures]:
                 labels = sample.labels
                 guest = (labels.get("uuid", ""), labels.get("guest", ""), labels.get("tier", ""))
                 values.setdefault(guest, {})[key] = sample.value
-    for (uuid, name, tier), of_guest in sorted(values.items()):
-        yield GuestFigures(uuid=uuid, name=name, tier=tier, **of_guest)
+    for (uuid, name, tier), guest_values in sorted(values.items()):
+        yield GuestFigures(uuid=uuid, name=name, tier=tier, **guest_values)
