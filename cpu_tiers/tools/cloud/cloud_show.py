@@ -17,7 +17,7 @@ from cpu_tiers.tools.cloud.capacity import tier_rooms
 from cpu_tiers.tools.cloud.cloud_metrics import CloudMetrics
 from cpu_tiers.tools.cloud.cloud_projects import print_projects, project_rows, read_owners
 from cpu_tiers.tools.cloud.cloud_text import excess_names, print_cloud, rows_of
-from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_aggregates, read_server_names
+from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_aggregates
 from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
 from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
@@ -168,7 +168,8 @@ class CloudShow(NovaConfCommand, ListCommand):
         named = _read_host_groups(source, kind) if is_of_hosts else {}  # it may be refused
         owners = read_owners(source) if kind == PROJECT else None
         snapshot = self._read_cloud(source, is_whole=parsed_args.survive)
-        cloud = sold_cloud(snapshot, tiers, source.service_states)
+        no_servers = source.no_servers(snapshot.consumers.keys())
+        cloud = sold_cloud(snapshot, tiers, source.service_states, no_servers)
         groups = _groups_of(cloud.hosts, named, kind) if is_of_hosts else {}
         is_text = parsed_args.formatter == self.formatter_default
         wants_rooms = is_text or parsed_args.html or parsed_args.prometheus
@@ -254,7 +255,7 @@ def _server_names(cloud: CloudSource) -> Mapping[str, str]:
     """Return the names of servers; none if Nova's API does not answer."""
     with ProgressLine("asking Nova for the names of servers"):
         try:
-            return read_server_names(cloud.services())
+            return cloud.server_names
         except ComputeApiUnavailable as error:
             LOG.warning("The page shows the ids of servers instead of the names: %s", error)
             return {}

@@ -33,7 +33,10 @@ from cpu_tiers.tools.simulation.tier_promises import (
     tier_promises,
 )
 
-COLUMNS = ("host", "disabled", "provider", "class", "capacity", "used", "tiers")
+COLUMNS = (
+    *("host", "disabled", "down", "provider", "class", "capacity", "used", "tiers"),
+    "unsettled",
+)
 _CPUS = (VCPU, VCPU_SHARES, PCPU)
 _BAR_CELLS = 10
 _LEFT_OF_HOSTS = "What is left of each host, the least first"
@@ -47,12 +50,18 @@ def rows_of(
 ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
     """Return the columns and the rows; a column has the groups of the host if there are any."""
     rows: list[tuple[object, ...]] = []
+    unsettled: dict[str, list[dict[str, object]]] = {}
+    for each in cloud.unsettled:
+        for host in each.hosts:
+            unsettled.setdefault(host, []).append({**each._asdict(), "hosts": list(each.hosts)})
     for a in cloud.amounts:
         tiers = {name: sale._asdict() for name, sale in a.tiers.items()}
-        row = (a.host, a.host in cloud.disabled, a.provider, a.resource_class, a.capacity, a.used)
+        marks = a.host in cloud.disabled, a.host in cloud.down
+        row = (a.host, *marks, a.provider, a.resource_class, a.capacity, a.used)
         host_groups = [name for name, hosts in (groups or {}).items() if a.host in hosts]
         group = () if groups is None else (FormattedValue(host_groups, ", ".join),)
-        rows.append((*row, FormattedValue(tiers, _tier_text), *group))
+        consumers = FormattedValue(unsettled.get(a.host, []), _unsettled_text)
+        rows.append((*row, FormattedValue(tiers, _tier_text), consumers, *group))
     return (*COLUMNS, *(() if groups is None else ("groups",))), rows
 
 
@@ -67,6 +76,10 @@ def excess_names(excesses: Sequence[SoldAmount]) -> str:
 
 def _tier_text(tiers: Mapping[str, Mapping[str, int]]) -> str:
     return ", ".join(f"{printable(name)}: {sale['used']}" for name, sale in tiers.items())
+
+
+def _unsettled_text(consumers: Sequence[Mapping[str, str]]) -> str:
+    return ", ".join(f"{printable(each['consumer'])}: {each['kind']}" for each in consumers)
 
 
 def print_cloud(
@@ -124,14 +137,15 @@ def _print_excesses(console: Console, cloud: SoldCloud, *, show_all: bool) -> No
         if amounts:
             print_table(console, title, _over(cloud, amounts, show_all=show_all))
             print_rest(console, len(amounts), show_all=show_all)
-    if several := cloud.on_several_hosts:
-        table = text_table("server", "hosts")
-        table.columns[1].justify = "left"
-        for server in list(several)[: None if show_all else MOST_LINES]:
-            names = ", ".join(map(cloud.short_name, several[server]))
-            table.add_row(Text(printable(server)), Text(printable(names)))
-        print_table(console, "Servers on several hosts: evacuated, or after a failed move", table)
-        print_rest(console, len(several), show_all=show_all)
+    if unsettled := cloud.unsettled:
+        table = text_table("consumer", "is", "hosts")
+        for column in table.columns[1:]:
+            column.justify = "left"
+        for each in unsettled[: None if show_all else MOST_LINES]:
+            hosts = ", ".join(map(cloud.short_name, each.hosts))
+            table.add_row(*(Text(printable(text)) for text in (each.consumer, each.kind, hosts)))
+        print_table(console, "Moves that are not over, or have failed", table)
+        print_rest(console, len(unsettled), show_all=show_all)
 
 
 def _print_oversold(

@@ -18,8 +18,13 @@ from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.shares import effective_shares
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
+from cpu_tiers.model.providers import ProviderIndex
 from cpu_tiers.tools.cloud.simulation_text import policy_values, print_simulation, tier_names
-from cpu_tiers.tools.frame.cloud_source import read_snapshot, warn_of_left_out_flavors
+from cpu_tiers.tools.frame.cloud_source import (
+    read_snapshot,
+    states_in_snapshot,
+    warn_of_left_out_flavors,
+)
 from cpu_tiers.tools.frame.documents import read_flavors, read_text
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
@@ -32,10 +37,12 @@ from cpu_tiers.tools.frame.server_request import (
     tell_left_out,
     tell_notes_on_weighers,
     tell_unknown_additions,
+    tell_unknown_states,
 )
-from cpu_tiers.tools.frame.terminal import ProgressLine
+from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, join_names
 from cpu_tiers.tools.simulation.comparison import ENOUGH_SEEDS, compare, verdict
 from cpu_tiers.tools.simulation.policies import NOVA, WEIGHERS, Policy
+from cpu_tiers.tools.simulation.reasons import ANCHOR, is_without_anchor, knows_nodes
 from cpu_tiers.tools.simulation.requests import Arrival, draw_arrivals, read_arrivals
 from cpu_tiers.tools.simulation.run import Outcome, simulate
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
@@ -80,6 +87,25 @@ def _read_requests(
         for seed in range(parsed_args.seeds)
     ]
     return streams, demands
+
+
+def _without_unusable_hosts(snapshot: Snapshot, demands: Demands) -> Snapshot:
+    """Return the snapshot without the hosts that get no server, and log these hosts.
+
+    Hosts whose nova-compute is disabled stay: their trait keeps servers from them.
+    """
+    states = states_in_snapshot(snapshot)
+    tell_unknown_states(states)
+    lacking = dict(states.lacking)
+    if knows_nodes(query for demand in demands.values() for query in demand.queries):
+        trees = ProviderIndex(snapshot.providers).trees()
+        lacking |= {root: ANCHOR for root, tree in trees.items() if is_without_anchor(tree)}
+    for constraint in sorted(set(lacking.values())):
+        roots = [root for root, name in lacking.items() if name == constraint]
+        _, names = snapshot.without_trees(roots)
+        hosts = f"{count_of(len(names), 'host')} ({join_names(names)})"
+        LOG.warning("Left out for lack of %s: %s", constraint, hosts)
+    return snapshot.without_trees(lacking)[0]
 
 
 def _flavors(
@@ -240,6 +266,7 @@ class Simulate(NovaConfCommand, ListCommand):
         faults.raise_if_any()
         assert snapshot is not None, "a fault was raised"  # noqa: S101  # narrows the type
         streams, demands = _read_requests(parsed_args, conf, snapshot, tiers)
+        snapshot = _without_unusable_hosts(snapshot, demands)
         tell_unknown_additions(conf)
         tell_notes_on_weighers(conf)
         results = _run(parsed_args, snapshot, policies, streams, demands)

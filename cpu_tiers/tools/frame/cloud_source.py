@@ -8,7 +8,7 @@ several objects have, and with the faults of the objects; and
 
 import gc
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from functools import cached_property
@@ -29,6 +29,7 @@ from cpu_tiers.tools.compute_api import (
     read_aggregates,
     read_flavors,
     read_server,
+    read_server_names,
 )
 from cpu_tiers.tools.compute_services import read_compute_services
 from cpu_tiers.tools.frame.documents import (
@@ -53,6 +54,9 @@ LOG = logging.getLogger(__name__)
 
 NOVA = "Nova"
 """The source of a flavor of the cloud, in an error."""
+
+MOST_TYPES = 100
+"""Of so many consumers that are no servers, Placement is asked for the type."""
 
 Open = Callable[[], Services]
 """Returns the services of the cloud. It is called only if a name has to be asked for."""
@@ -212,7 +216,7 @@ def moment(time: datetime) -> str:
     return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
-def _states_in(snapshot: Snapshot) -> ServiceStates:
+def states_in_snapshot(snapshot: Snapshot) -> ServiceStates:
     """Return what a snapshot says of the nova-compute services; disabled hosts have a trait."""
     servers = snapshot.servers
     if servers is None:
@@ -279,7 +283,7 @@ class CloudSource:
     def service_states(self) -> ServiceStates:
         """Return which hosts have a nova-compute that takes servers, as far as Nova answers."""
         if self.snapshot is not None:
-            return _states_in(self.snapshot)
+            return states_in_snapshot(self.snapshot)
         if not self._has_nova:
             return ServiceStates(unknown="there is no Nova beside an embedded Placement")
         try:
@@ -288,6 +292,37 @@ class CloudSource:
             return ServiceStates(unknown=str(error))
         with self._placement() as client:
             return states_of(client, services)
+
+    @cached_property
+    def server_names(self) -> Mapping[str, str]:
+        """Return the names of all servers by their ids; a request has 1,000 servers.
+
+        :raises ComputeApiUnavailable: Nova does not answer.
+        """
+        return read_server_names(self.services())
+
+    def no_servers(self, consumers: Collection[str]) -> Mapping[str, str]:
+        """Return the type of each consumer that is no server of Nova; empty if it is unknown.
+
+        Nothing is returned where Nova is not asked, or does not answer. Placement gets a request
+        for each of these consumers, up to :data:`MOST_TYPES`.
+
+        :param consumers: of which Placement had allocations before Nova is asked for its servers.
+        """
+        if self.snapshot is not None:
+            known = self.snapshot.servers
+            return dict.fromkeys(set(consumers) - known.servers.keys(), "") if known else {}
+        if self.service_states.unknown or not consumers:
+            return {}
+        try:
+            others = sorted(set(consumers) - self.server_names.keys())
+        except ComputeApiUnavailable as error:
+            LOG.warning("Consumers of moves that are not over are not named: %s", error)
+            return {}
+        with self._placement() as client:
+            asked = [client.consumer(uuid) for uuid in others[:MOST_TYPES]]
+        types = {each.uuid: each.consumer_type for each in asked if each.generation is not None}
+        return {**types, **dict.fromkeys(others[MOST_TYPES:], "")}
 
     def flavors_named(self, names: Sequence[str]) -> list[Flavor]:
         """Return the flavors with these names, or in the cloud with these ids."""

@@ -124,6 +124,17 @@ def _sections(
                 rows.append((_link(data, a.host), provider, a.resource_class, a.capacity, a.used))
             table = PageTable(title=heading, columns=columns, rows=rows)
             yield PageSection(key=key, title=title, parts=[table])
+    if cloud.unsettled:
+        moves: list[Sequence[Cell]] = [
+            (each.consumer, each.kind, ", ".join(map(cloud.short_name, each.hosts)))
+            for each in cloud.unsettled
+        ]
+        table = PageTable(
+            title="Moves that are not over, or have failed",
+            columns=("consumer", "is", "hosts"),
+            rows=moves,
+        )
+        yield PageSection(key="moves", title="Moves", parts=[table])
     if cloud.tiers:
         yield PageSection(key="sold", title="Sold", parts=_sold(cloud, data))
     if rooms:

@@ -15,6 +15,7 @@ from cpu_tiers.errors import Fault
 from cpu_tiers.model.inventory import ClaimUnits
 from cpu_tiers.model.names import COMPUTE_NODE, MAX_AMOUNT, MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.numa import NODE_TRAIT, count_trait
+from cpu_tiers.model.providers import Provider
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud, Solvers
 from cpu_tiers.tools.simulation.providers import (
@@ -93,10 +94,7 @@ class Reasons:
         self._endless: dict[tuple[HostLayout, str], HostLayout] = {}
         self._is_in_tree = any(group.in_tree for query in queries for group in query.groups)
         self._classes = frozenset(name for query in queries for name in query.resources())
-        self._knows_nodes = any(
-            avoided_by(query) or any(node_of(group) is not None for group in query.groups)
-            for query in queries
-        )
+        self._knows_nodes = knows_nodes(queries)
         self._alone: dict[object, tuple[str, ...]] = {}
         self._known: dict[object, HostReason] = {}
 
@@ -118,11 +116,8 @@ class Reasons:
 
         Neither a server with NUMA nodes nor a server without them can use the host.
         """
-        host = self._hosts_by_root[root]
-        is_node = any(NODE_TRAIT in provider.state.traits for provider in host.tree)
-        return (
-            self._knows_nodes and is_node and count_trait(1) not in host.providers[0].state.traits
-        )
+        tree = [provider.state for provider in self._hosts_by_root[root].tree]
+        return self._knows_nodes and is_without_anchor(tree)
 
     def alone(self, root: str) -> tuple[str, ...]:
         """Return each constraint without which alone a host has a candidate."""
@@ -248,6 +243,23 @@ class Reasons:
             for solution in islice(solver.each(stocks), _MOST_SOLUTIONS)
         )
         return min(verdicts, key=_order, default=None)
+
+
+def knows_nodes(queries: Iterable[CandidateQuery]) -> bool:
+    """Tell whether queries request or avoid NUMA nodes."""
+    return any(
+        avoided_by(query) or any(node_of(group) is not None for group in query.groups)
+        for query in queries
+    )
+
+
+def is_without_anchor(tree: Sequence[Provider]) -> bool:
+    """Tell whether a tree has NUMA nodes of which the root provider does not tell.
+
+    :param tree: the root provider is the first.
+    """
+    has_nodes = any(NODE_TRAIT in provider.traits for provider in tree)
+    return has_nodes and count_trait(1) not in tree[0].traits
 
 
 def nearest(reasons: Mapping[str, HostReason]) -> list[tuple[str, HostReason]]:

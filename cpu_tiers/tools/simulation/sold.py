@@ -7,6 +7,7 @@ each VCPU. Pure.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple
 
 from cpu_tiers.model.inventory import Inventory
@@ -77,6 +78,23 @@ class SoldPart(NamedTuple):
     amount: int
 
 
+SEVERAL_HOSTS = "server on several hosts"
+MIGRATION = "migration"
+NO_SERVER = "no server of Nova"
+
+
+class UnsettledConsumer(NamedTuple):
+    """A consumer that a move of a server may have left behind.
+
+    :param kind: :data:`SEVERAL_HOSTS`, :data:`MIGRATION` or :data:`NO_SERVER`.
+    :param hosts: the names of the root providers.
+    """
+
+    consumer: str
+    kind: str
+    hosts: tuple[str, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class SoldCloud:
     """A cloud with the sold amounts.
@@ -90,6 +108,8 @@ class SoldCloud:
     :param strangers: the names of providers that are left out, because no nova-compute has them.
     :param sales: what each host sells, without hosts that sell no shares.
     :param note: what was not looked at, to follow the number of hosts.
+    :param no_servers: the type of each consumer that is no server of Nova, such as ``MIGRATION``;
+        empty if the type is unknown.
     """
 
     amounts: tuple[SoldAmount, ...]
@@ -100,6 +120,7 @@ class SoldCloud:
     strangers: tuple[str, ...] = ()
     sales: Mapping[str, Sale] = field(default_factory=dict)
     note: str = ""
+    no_servers: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def domain(self) -> str:
@@ -121,21 +142,29 @@ class SoldCloud:
         """Return the amounts of which more is allocated than there is."""
         return tuple(amount for amount in self.amounts if amount.is_over)
 
-    @property
-    def on_several_hosts(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the hosts of each consumer with CPUs or memory of several hosts.
+    @cached_property
+    def unsettled(self) -> tuple[UnsettledConsumer, ...]:
+        """Return the consumers that a move may have left behind, sorted by uuid.
 
-        A server is so during an evacuation, and after a move that has failed.
+        During an evacuation and after a move that has failed, a server has CPUs or memory of
+        several hosts. During a resize, a migration has those of the former host.
         """
         hosts: dict[str, set[str]] = {}
         for part in self.parts:
-            if part.resource_class in (VCPU, PCPU, MEMORY_MB):
+            if part.consumer in self.no_servers or part.resource_class in (VCPU, PCPU, MEMORY_MB):
                 hosts.setdefault(part.consumer, set()).add(part.host)
-        return {
-            who: tuple(sorted(consumer_hosts))
-            for who, consumer_hosts in sorted(hosts.items())
-            if len(consumer_hosts) > 1
-        }
+        return tuple(
+            UnsettledConsumer(consumer, kind, tuple(sorted(consumer_hosts)))
+            for consumer, consumer_hosts in sorted(hosts.items())
+            if (kind := self._kind(consumer, len(consumer_hosts)))
+        )
+
+    def _kind(self, consumer: str, hosts: int) -> str:
+        """Return what a consumer is; empty for a server on a single host."""
+        kind = self.no_servers.get(consumer)
+        if kind is None:
+            return SEVERAL_HOSTS if hosts > 1 else ""
+        return MIGRATION if kind == MIGRATION.upper() else NO_SERVER
 
     @property
     def of_reserved(self) -> tuple[SoldAmount, ...]:
@@ -144,12 +173,16 @@ class SoldCloud:
 
 
 def sold_cloud(
-    snapshot: Snapshot, tiers: Iterable[Tier], states: ServiceStates = ALL_UP
+    snapshot: Snapshot,
+    tiers: Iterable[Tier],
+    states: ServiceStates = ALL_UP,
+    no_servers: Mapping[str, str] = MappingProxyType({}),
 ) -> SoldCloud:
     """Return what is sold of a cloud.
 
     :param tiers: the tiers that have names.
     :param states: what Nova says of the hosts.
+    :param no_servers: as for :class:`SoldCloud`.
     """
     snapshot, strangers = snapshot.without_trees(states.strangers)
     providers = ProviderIndex(snapshot.providers)
@@ -190,6 +223,7 @@ def sold_cloud(
             if (sale := Sale.of_tree(provider.inventories for provider in tree))
         },
         note=states.note if hosts else "",
+        no_servers=no_servers,
     )
 
 

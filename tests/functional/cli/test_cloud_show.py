@@ -64,6 +64,7 @@ def test_rows(run: Command, placement_conf: Path, seen: list[str]) -> None:
     assert rows["host-03", "VCPU"] == {
         "host": "host-03",
         "disabled": False,
+        "down": False,
         "provider": "host-03",
         "class": "VCPU",
         "capacity": 8,
@@ -73,6 +74,7 @@ def test_rows(run: Command, placement_conf: Path, seen: list[str]) -> None:
             "no tier": {"servers": 1, "used": 1},
             "silver": {"servers": 1, "used": 1},
         },
+        "unsettled": [],
     }
     # The providers, the disabled ones, and two requests for each of 12 hosts.
     assert len([line for line in seen if line.startswith("GET /resource_providers")]) == 26

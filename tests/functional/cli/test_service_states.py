@@ -1,12 +1,15 @@
 """What commands say of hosts that are down or renamed, and of nodes of Ironic."""
 
 import json
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cpu_tiers.accounting.holdings import Portion
+from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.client import PlacementClient
 from tests.functional.conftest import CANNED
 from tests.functional.placement.providing import provide
@@ -73,6 +76,8 @@ def test_hosts_without_a_running_service(
         " (a.example.org)"
     )
     assert "b (down)" in text
+    rows = json.loads(run("--config-file", nova(), "cloud", "show", "-f", "json").stdout)
+    assert {row["host"] for row in rows if row["down"]} == {"b"}
 
 
 def test_a_flavor_of_bare_metal(
@@ -104,3 +109,67 @@ def test_a_snapshot_with_and_without_the_services_of_nova(
     snapshot.write_text(json.dumps(document))
     text = run("explain", flavor({}), "--snapshot", snapshot).stdout
     assert " ".join(text.partition("\n\n")[0].split()) == FIRST_LINE  # as of the cloud itself
+    # b is down, and a.example.org has no nova-compute: four servers on a, and none of 5 elsewhere
+    result = run(
+        *("simulate", snapshot, "--draw", 5, "--flavors", flavor({}), "--policy", "nova"),
+        *("-f", "json"),
+    )
+    (row,) = json.loads(result.stdout)
+    assert (row["taken"]["mean"], row["refused"]["mean"]) == (4, 1)
+    assert "Left out for lack of nova-compute that is up: 1 host (b)" in result.stderr
+    assert "Left out for lack of nova-compute: 1 host (a.example.org)" in result.stderr
+
+
+def test_consumers_of_moves(
+    run: Command,
+    nova: Callable[[], Path],
+    client: PlacementClient,
+    faults: list[tuple[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """A resize that waits for its confirmation, an evacuated server, and a deleted server."""
+    resized, evacuated, migration, deleted, gone = (str(uuid.UUID(int=n)) for n in range(1, 6))
+    roots = {each.name: each.uuid for each in client.providers()}
+    for consumer, hosts, kind in (
+        (resized, "b", "INSTANCE"),
+        (evacuated, "ab", "INSTANCE"),
+        (migration, "a", "MIGRATION"),
+        (deleted, "b", "INSTANCE"),
+    ):
+        held = Portion.by_id({roots[host]: {"VCPU": 1} for host in hosts})
+        client.set_consumers(
+            Consumer(
+                uuid=consumer,
+                allocations=held,
+                project_id="p",
+                user_id="u",
+                consumer_type=kind,
+            )
+        )
+    servers = [{"id": each, "name": "server"} for each in (resized, evacuated, gone)]
+    body = json.dumps({"servers": servers}).encode()
+    monkeypatch.setitem(CANNED, "servers", (200, "application/json", body))
+
+    def show(*arguments: object) -> str:
+        conf = nova()
+        faults.append(("GET /servers[?]", "servers"))
+        return str(run("--config-file", conf, "cloud", "show", *arguments).stdout)
+
+    text = " ".join(show().partition("Moves that are not over, or have failed")[2].split())
+    for line in (
+        f"{evacuated} server on several hosts a, b",
+        f"{migration} migration a",
+        f"{deleted} no server of Nova b",
+    ):
+        assert line in text
+    assert resized not in text
+    rows = json.loads(show("-f", "json"))
+    on_a = next(row["unsettled"] for row in rows if row["host"] == "a")
+    assert on_a == [
+        {"consumer": evacuated, "kind": "server on several hosts", "hosts": ["a", "b"]},
+        {"consumer": migration, "kind": "migration", "hosts": ["a"]},
+    ]
+    page = tmp_path / "cloud.html"
+    show("--html", page)
+    assert "Moves that are not over, or have failed" in page.read_text()

@@ -104,7 +104,7 @@ def test_what_is_reserved(
     assert bool(excesses) == (is_over or is_of_reserved)
 
 
-def test_servers_on_several_hosts() -> None:
+def test_consumers_of_moves() -> None:
     providers = (
         provider("one", VCPU=4), provider("two", VCPU=4), provider("pool", DISK_GB=9),
         provider("two_NUMA0", "two", VCPU=4),
@@ -114,8 +114,17 @@ def test_servers_on_several_hosts() -> None:
         "with a pool": {"one": {"VCPU": 1}, "pool": {"DISK_GB": 1}},
         "of one tree": {"two": {"VCPU": 1}, "two_NUMA0": {"VCPU": 1}},
     }
-    cloud = sold_cloud(Snapshot(providers=providers, consumers=consumers), [])
-    assert cloud.on_several_hosts == {"moved": ("one", "two")}
+    consumers |= {
+        "resized": {"one": {"VCPU": 1}},
+        "left behind": {"two": {"DISK_GB": 1}, "pool": {"DISK_GB": 1}},
+    }
+    others = {"resized": "MIGRATION", "left behind": ""}
+    snapshot = Snapshot(providers=providers, consumers=consumers)
+    assert sold_cloud(snapshot, [], no_servers=others).unsettled == (
+        ("left behind", "no server of Nova", ("pool", "two")),
+        ("moved", "server on several hosts", ("one", "two")),
+        ("resized", "migration", ("one",)),
+    )
 
 
 def test_without_servers_nova_reserves_no_node() -> None:
