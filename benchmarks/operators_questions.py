@@ -1,8 +1,8 @@
 """Measure ``cpu-tiers explain`` and ``cpu-tiers capacity`` on clouds of many hosts.
 
 The Placement is embedded and its database is written directly. The figures are requests, and CPU
-seconds of the library apart from CPU seconds of Placement. Run: ``python -m
-benchmarks.operators_questions [HOSTS]`` in an environment with the extra ``embedded``.
+seconds of the library apart from CPU seconds of Placement. Run:
+``python benchmarks/operators_questions.py [HOSTS]``; needs the extra ``embedded``.
 """
 
 import sqlite3
