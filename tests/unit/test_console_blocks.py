@@ -115,6 +115,10 @@ NOT_RUN = {
         "docs/admin/planning.rst",
         "cpu-tiers plan relieve --audit",
     ): "tests/functional/cli/test_plan.py runs the command on hosts of its own.",
+    (
+        "docs/admin/watcher.rst",
+        "openstack optimize audit create",
+    ): "tests/watcher/test_watcher.py runs such audits inside of the decision engine.",
     ("docs/contributor/ledger.rst", "tox -e nova-ledger"): TOX,
     ("docs/contributor/random-lives.rst", "CPU_TIERS_LIVES=100"): TOX,
     ("docs/contributor/measured.rst", "tox -e contention"): TOX,
