@@ -232,6 +232,28 @@ def test_no_line_of_a_code_block_is_cut_at_the_edge_of_the_page() -> None:
     assert [(name, line) for name, line in lines if len(line) > 90] == []
 
 
+WIDEST = 125
+WRITTEN_BY_CODE = ("docs/reference/seams.rst", "docs/admin/requests.rst")
+CANNOT_BREAK = re.compile(r"``|\*[A-Z]|\s*:\w+: |\s*\"")
+"""A term of a list of definitions, an option of a directive, and a row of a table with commas."""
+
+
+def test_no_line_of_a_page_is_wider_than_a_screen() -> None:
+    pages = texts("docs", "README.md", "CONTRIBUTING.md", "SECURITY.md").items()
+    lines = [
+        (name, line)
+        for name, text in pages
+        if not name.endswith(".toml")
+        for line in text.splitlines()
+    ]
+    assert len(lines) > 5000
+    assert [
+        (name, line)
+        for name, line in lines
+        if len(line) > WIDEST and name not in WRITTEN_BY_CODE and not CANNOT_BREAK.match(line)
+    ] == []
+
+
 def test_every_picture_is_on_a_page() -> None:
     shown = {match[1] for _, match in matches(r"\n\.\. graphviz:: /(\S+)\n   :alt: \w", "docs")}
     drawn = {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs" / "diagrams").iterdir()}
