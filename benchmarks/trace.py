@@ -3,6 +3,9 @@
     python benchmarks/trace.py FOLDER --workload NAME --policy NAME --seed N
         [--cpu-only PERCENT | --several PERCENT] [--cpus PERCENT]
 
+A scoring is alone, with Nova's multipliers at 0; ``NAME=M`` is the scoring with the multiplier M
+beside Nova's weighers.
+
 FOLDER has ``openb_node_list_all_node.csv`` and ``openb_pod_list_NAME.csv`` of
 github.com/hkust-adsl/kubernetes-scheduler-simulator, ``data/csv``. The published figures are of
 the hosts with devices only, which is the default here. The last options change the list: the
@@ -20,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from traces.altered import with_cpus, with_share
 from traces.cluster import Cluster, Task, arrivals, load_tasks
-from traces.ours import Scored
+from traces.ours import beside_nova, policy_of
 from traces.published import PUBLISHED, Nova, Policy
 
 from cpu_tiers.weights import SCORINGS
@@ -28,12 +31,24 @@ from cpu_tiers.weights import SCORINGS
 DEMAND = 1.3
 """All tasks together ask for so many times the devices that there are."""
 
-OURS = {name: type(name, (Scored,), {"scoring": scoring}) for name, scoring in SCORINGS.items()}
 POLICIES: dict[str, type[Policy]] = {
     **{name: each[0] for name, each in PUBLISHED.items()},
     "Nova": Nova,
-    **OURS,
+    **{name: policy_of(scoring) for name, scoring in SCORINGS.items()},
 }
+
+
+def read_policy(text: str) -> type[Policy]:
+    """Return the policy of a name, or of the name of a scoring and its multiplier beside Nova.
+
+    :raises ValueError: there is no such policy.
+    """
+    name, _, multiplier = text.partition("=")
+    if multiplier and name in SCORINGS:
+        return beside_nova(SCORINGS[name], float(multiplier))
+    if text not in POLICIES:
+        raise ValueError(text)
+    return POLICIES[text]
 
 
 def kind(task: Task) -> str:
@@ -86,7 +101,7 @@ def arguments() -> argparse.ArgumentParser:
     kind.add_argument("--cpu-only", type=int, metavar="PERCENT", choices=range(1, 100))
     kind.add_argument("--several", type=int, metavar="PERCENT", choices=range(1, 100))
     parser.add_argument("--cpus", type=int, metavar="PERCENT")
-    parser.add_argument("--policy", action="append", choices=sorted(POLICIES))
+    parser.add_argument("--policy", action="append", help=f"{', '.join(sorted(POLICIES))}")
     parser.add_argument("--seed", action="append", type=int)
     parser.add_argument("--all-hosts", action="store_true")
     return parser
@@ -100,14 +115,15 @@ def main() -> None:
     try:
         empty = Cluster.load(hosts, without_devices=options.all_hosts)
         name, tasks = workload(options, empty)
+        policies = {text: read_policy(text) for text in options.policy or PUBLISHED}
     except (OSError, ValueError) as error:
         parser.error(str(error))
-    for policy_name in options.policy or PUBLISHED:
+    for policy_name, policy_class in policies.items():
         for seed in options.seed or [0]:
             start = time.process_time()
             cluster = copy.deepcopy(empty)
             total = cluster.gpu_in_all
-            policy = POLICIES[policy_name](cluster, tasks, random.Random(seed))
+            policy = policy_class(cluster, tasks, random.Random(seed))
             asked, placed = fill(policy, arrivals(tasks, DEMAND * total, random.Random(seed)))
             percent = 100 - 100 * cluster.gpu_in_all / total
             kinds = ", ".join(f"{each} {placed[each]}/{asked[each]}" for each in sorted(asked))

@@ -17,8 +17,9 @@ from cpu_tiers.weights.cost import CostForest
 from cpu_tiers.weights.cost.amounts import HostTotals
 from cpu_tiers.weights.cost.gradient import History, HostKinds
 from cpu_tiers.weights.scale import Scale
+from cpu_tiers.weights.scoring import CostScoring
 from traces.cluster import DEVICE, DEVICES, Cluster, Floats, Ints, Task
-from traces.published import Policy
+from traces.published import Nova, Policy, first_devices
 
 GPU = "CUSTOM_GPU_THOUSANDTHS"
 RENEWAL = 1_000
@@ -44,8 +45,8 @@ def trait_of(model: str) -> str:
     return f"CUSTOM_GPU_{model}"
 
 
-class Scored(Policy):
-    """Hosts, and devices, as a scoring of cpu-tiers chooses them."""
+class Summarized(Policy):
+    """The hosts as the provider summaries of Placement, and which of them have changed."""
 
     scoring: Scoring
 
@@ -53,19 +54,81 @@ class Scored(Policy):
         super().__init__(cluster, tasks, rng)
         self._size = cluster.gpu >= 0
         self._capacity = cluster.cpu.copy(), cluster.memory_mb.copy()
-        self._history = History()
-        self._known: dict[Task, tuple[Floats, Ints, Floats, int]] = {}
-        self._scale: Scale | None = None
         self._changes: list[int] = []
-        self._tasks = self._renewal = 0
         self._summaries = [self._summary(host) for host in range(len(cluster.cpu))]
-        self._room = self._history.room
-        self._kinds = HostKinds({})
 
     def claimed(self, host: int) -> None:
         """Note that the host has to be scored anew."""
         self._changes.append(host)
         self._summaries[host] = self._summary(host)
+
+    def _changed(self, task: Task, seen: int) -> list[int]:
+        """Return the hosts with room that have changed since a number of changes, or all."""
+        changed = range(len(self._summaries)) if seen < 0 else sorted(set(self._changes[seen:]))
+        room = self.cluster.has_room(task) & self.cluster.has_model(task)
+        return [host for host in changed if room[host]]
+
+    def _summaries_of(self, hosts: Iterable[int]) -> dict[str, Any]:
+        return {uuid: each for host in hosts for uuid, each in self._summaries[host].items()}
+
+    def _summary(self, host: int) -> dict[str, Any]:
+        cpu, memory_mb = (int(amounts[host]) for amounts in self._capacity)
+        free_cpu, free_mb = int(self.cluster.cpu[host]), int(self.cluster.memory_mb[host])
+        root = {
+            "CUSTOM_CPU": {"capacity": cpu, "used": cpu - free_cpu},
+            "MEMORY_MB": {"capacity": memory_mb, "used": memory_mb - free_mb},
+        }
+        summaries = {str(host): _provider(host, root, [])}
+        for device in np.flatnonzero(self._size[host]):
+            used = DEVICE - int(self.cluster.gpu[host, device])
+            traits = [trait_of(self.cluster.models[host])]
+            amounts = {GPU: {"capacity": DEVICE, "used": used}}
+            summaries[f"{host}-{device}"] = _provider(host, amounts, traits)
+        return summaries
+
+
+class HostScored(Summarized):
+    """Hosts as a scoring chooses them whose scores do not depend on other hosts.
+
+    The weigher does not choose among the candidates of a host under such a scoring: the server
+    gets the first devices, as from Nova.
+    """
+
+    def __init__(self, cluster: Cluster, tasks: Sequence[Task], rng: random.Random) -> None:
+        super().__init__(cluster, tasks, rng)
+        self._known: dict[Task, tuple[Floats, int]] = {}
+
+    def scores(self, task: Task, hosts: Ints) -> Floats:
+        """Return the scores of the weigher."""
+        scores, seen = self._known.get(task, (np.zeros(len(self._summaries)), -1))
+        if changed := self._changed(task, seen):
+            required = map(trait_of, task.models if len(task.models) == 1 else ())
+            forest = make_forest(
+                self._summaries_of(changed),
+                amounts_of(task),
+                frozenset(required),
+                scoring=self.scoring,
+            )
+            scores[changed] = forest.scores_of([str(host) for host in changed])
+        self._known[task] = scores, len(self._changes)
+        return scores[hosts]
+
+    def devices(self, task: Task, host: int) -> list[int]:
+        """Return the first devices with enough room."""
+        return first_devices(self.cluster, task, host)
+
+
+class CostScored(Summarized):
+    """Hosts, and devices, as a scoring chooses them that compares all hosts."""
+
+    def __init__(self, cluster: Cluster, tasks: Sequence[Task], rng: random.Random) -> None:
+        super().__init__(cluster, tasks, rng)
+        self._history = History()
+        self._known: dict[Task, tuple[Floats, Ints, Floats, int]] = {}
+        self._scale: Scale | None = None
+        self._tasks = self._renewal = 0
+        self._room = self._history.room
+        self._kinds = HostKinds({})
 
     def scores(self, task: Task, hosts: Ints) -> Floats:
         """Return the scores of the weigher."""
@@ -80,9 +143,7 @@ class Scored(Policy):
         size = len(self._summaries)
         fresh = np.zeros(size), np.zeros(size, dtype=int), np.zeros(size), -1
         scores, devices, charged, seen = self._known.get(task, fresh)
-        changed = range(len(scores)) if seen < 0 else sorted(set(self._changes[seen:]))
-        room = self.cluster.has_room(task) & self.cluster.has_model(task)
-        for host, *results in self._work_out(task, [h for h in changed if room[h]]):
+        for host, *results in self._work_out(task, self._changed(task, seen)):
             scores[host], devices[host], charged[host] = results
         self._known[task] = scores, devices, charged, len(self._changes)
         if self._room is not self._history.room:
@@ -117,11 +178,8 @@ class Scored(Policy):
         return [int(self._known[task][1][host])]
 
     def _forest(self, task: Task, hosts: Iterable[int], history: History) -> CostForest:
-        summaries: dict[str, Any] = {}
-        for host in hosts:
-            summaries.update(self._summaries[host])
         forest = make_forest(
-            summaries,
+            self._summaries_of(hosts),
             amounts_of(task),
             scoring=self.scoring,
             groups=groups_of(task),
@@ -156,21 +214,47 @@ class Scored(Policy):
         whole = {str(host): {"CUSTOM_CPU": task.cpu, "MEMORY_MB": task.memory_mb}}
         return whole | {f"{host}-{device}": {GPU: task.gpu} for device in devices}
 
-    def _summary(self, host: int) -> dict[str, Any]:
-        cpu, memory_mb = (int(amounts[host]) for amounts in self._capacity)
-        free_cpu, free_mb = int(self.cluster.cpu[host]), int(self.cluster.memory_mb[host])
-        root = {
-            "CUSTOM_CPU": {"capacity": cpu, "used": cpu - free_cpu},
-            "MEMORY_MB": {"capacity": memory_mb, "used": memory_mb - free_mb},
-        }
-        summaries = {str(host): _provider(host, root, [])}
-        for device in np.flatnonzero(self._size[host]):
-            used = DEVICE - int(self.cluster.gpu[host, device])
-            traits = [trait_of(self.cluster.models[host])]
-            amounts = {GPU: {"capacity": DEVICE, "used": used}}
-            summaries[f"{host}-{device}"] = _provider(host, amounts, traits)
-        return summaries
-
 
 def _provider(root: int, resources: Mapping[str, Any], traits: list[str]) -> dict[str, Any]:
     return {"resources": resources, "traits": traits, "root_provider_uuid": str(root)}
+
+
+class BesideNova(Policy):
+    """A scoring beside Nova's weighers, whose weights Nova stretches to 0 to 1 in each request.
+
+    :cvar multiplier: ``resource_provider_weight_multiplier``.
+    """
+
+    of_scoring: type[Summarized]
+    multiplier: float
+
+    def __init__(self, cluster: Cluster, tasks: Sequence[Task], rng: random.Random) -> None:
+        super().__init__(cluster, tasks, rng)
+        self._scored = self.of_scoring(cluster, tasks, rng)
+        self._nova = Nova(cluster, tasks, rng)
+
+    def scores(self, task: Task, hosts: Ints) -> Floats:
+        """Return the weights of the hosts."""
+        scores = self._scored.scores(task, hosts)
+        weights: Floats = self.multiplier * scores + self._nova.scores(task, hosts)
+        return weights
+
+    def devices(self, task: Task, host: int) -> list[int]:
+        """Return the devices that the scoring chooses."""
+        return self._scored.devices(task, host)
+
+    def claimed(self, host: int) -> None:
+        """Note that the host has to be scored anew."""
+        self._scored.claimed(host)
+
+
+def policy_of(scoring: Scoring) -> type[Summarized]:
+    """Return the policy of a scoring alone, with Nova's multipliers at 0."""
+    base = CostScored if isinstance(scoring, CostScoring) else HostScored
+    return type(type(scoring).__name__, (base,), {"scoring": scoring})
+
+
+def beside_nova(scoring: Scoring, multiplier: float) -> type[BesideNova]:
+    """Return the policy of a scoring with a multiplier, beside Nova's weighers."""
+    parts = {"of_scoring": policy_of(scoring), "multiplier": multiplier}
+    return type("BesideNova", (BesideNova,), parts)

@@ -73,8 +73,13 @@ class Nova(Policy):
 
     def devices(self, task: Task, host: int) -> list[int]:
         """Return the first devices with enough room."""
-        fitting = np.flatnonzero(self.cluster.gpu[host] >= task.gpu)
-        return [int(device) for device in fitting[: task.gpus]]
+        return first_devices(self.cluster, task, host)
+
+
+def first_devices(cluster: Cluster, task: Task, host: int) -> list[int]:
+    """Return the first devices of a host with enough room for a task."""
+    fitting = np.flatnonzero(cluster.gpu[host] >= task.gpu)
+    return [int(device) for device in fitting[: task.gpus]]
 
 
 class BestFit(Policy):

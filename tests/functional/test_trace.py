@@ -44,6 +44,24 @@ def test_a_list_without_models_of_devices(
 
 
 @pytest.mark.parametrize(
+    "policy", ["literal", "boring", "requested-to-capacity", "best-fit", "fragmentation=10"]
+)
+def test_our_scorings(tmp_path: Path, policy: str) -> None:
+    """The only host takes four halves of its two devices under any policy."""
+    done = run(tmp_path, TASKS, "--policy", policy)
+    assert done.stdout.splitlines()[1].rpartition(";")[0] == (
+        f"default {policy} seed 0: 100.00 %; one device 4/5"
+    )
+
+
+@pytest.mark.parametrize("policy", ["literally", "Nova=2", "literal=x"])
+def test_no_such_policy(tmp_path: Path, policy: str) -> None:
+    done = run(tmp_path, TASKS, "--policy", policy)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
     ("tasks", "error"),
     [
         pytest.param(

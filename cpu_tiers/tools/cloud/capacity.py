@@ -82,7 +82,7 @@ class Capacity(NovaConfCommand, ListCommand):
         tell_unknown_additions(conf)
         tell_unknown_states(states)
         for flavor, flavor_queries in zip(flavors, queries, strict=True):
-            tell_left_out(flavor, flavor_queries)
+            tell_left_out(flavor, flavor_queries.left_out)
         for flavor, room in zip(flavors, rooms, strict=True):
             if not room.is_exact:
                 LOG.warning(

@@ -27,6 +27,7 @@ from cpu_tiers.tools.frame.server_request import (
     as_in_spec,
     queries_of,
     request_of,
+    tell_left_out,
     tell_unknown_additions,
     without_root_disk,
 )
@@ -51,12 +52,14 @@ class _Checked(NamedTuple):
 
     :param flavor: ``None`` if the faults are of a document.
     :param queries: the queries for a server of the flavor; none if the flavor has faults.
+    :param left_out: what the flavor asks for and the queries do not have.
     """
 
     source: str
     faults: FaultList
     flavor: Flavor | None = None
     queries: tuple[CandidateQuery, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 class FlavorCheck(NovaConfCommand, ListCommand):
@@ -168,9 +171,10 @@ def _check_hosts(cloud: CloudSource, checked: Sequence[_Checked], progress: Prog
     has_hosts = any(host.root not in strangers for host in empty.hosts)
     if not has_hosts:
         LOG.info("Placement has no hosts, so sizes, classes and traits are not checked.")
-    for _, faults, flavor, flavor_queries in checked:
+    for _, faults, flavor, flavor_queries, left_out in checked:
         if flavor is None:
             continue
+        tell_left_out(flavor, left_out)
         if absent := faults.read(absent_pages, flavor, None, present):
             faults.add(*absent)
         if flavor_queries and has_hosts:
@@ -187,11 +191,13 @@ def _check(
 ) -> _Checked:
     faults = FaultList()
     queries: tuple[CandidateQuery, ...] = ()
+    left_out: tuple[str, ...] = ()
     faults.faults += _faults(server, translators, step)
     with faults:
         server_queries = queries_of(conf, server)
-        queries = (*server_queries.first, *server_queries.otherwise)
-    return _Checked(source, faults, server.flavor, queries)
+        queries, left_out = server_queries.first, server_queries.left_out
+        queries += server_queries.otherwise
+    return _Checked(source, faults, server.flavor, queries, left_out)
 
 
 def _faults(

@@ -14,8 +14,9 @@ from cpu_tiers.tools.frame.server_request import (
     as_in_spec,
     read_source,
     scheduler_options,
+    tell_left_out,
 )
-from cpu_tiers.tools.simulation.server_queries import with_devices
+from cpu_tiers.tools.simulation.server_queries import left_out, with_devices
 from cpu_tiers.translators import fallback, translate
 from cpu_tiers.translators.numa import cheaper
 
@@ -53,6 +54,7 @@ class RequestShow(NovaConfCommand, ShowCommand):
         fallback_query = fallback(server, translators)
         if fallback_query:
             fallback_query = with_devices(fallback_query, server, options)
+        tell_left_out(server.flavor, left_out(server.flavor, options))
         keys = ("query", "fallback_query", "groups", "root_required")
         return (*keys, "same_subtree", "group_policy"), (
             query.to_query_string(),

@@ -179,7 +179,7 @@ def _demands(
         server = request_of(conf, flavor, parsed_args.numa)
         with faults:
             queries = queries_of(conf, server)
-            tell_left_out(flavor, queries)
+            tell_left_out(flavor, queries.left_out)
             has_nodes = len(queries.first) > 1
             plain = queries_of(conf, server._replace(query_numa=False)) if has_nodes else None
             demands[flavor.name] = Demand(

@@ -157,7 +157,7 @@ class Weigh(NovaConfCommand, ListCommand):
             candidates = survey.of_server(queries)
             names = survey.host_names(candidates.answer.hosts())
             tell_unknown_states(states)
-            tell_left_out(server.flavor, queries)
+            tell_left_out(server.flavor, queries.left_out)
             return server, candidates._replace(names=names), states
 
 

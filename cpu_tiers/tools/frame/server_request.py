@@ -2,7 +2,7 @@
 
 import logging
 from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 
@@ -204,14 +204,17 @@ def scheduler_options(conf: cfg.ConfigOpts) -> SchedulerOptions:
     )
 
 
-def tell_left_out(flavor: Flavor, queries: ServerQueries) -> None:
-    """Say in a line of its own what a flavor asks for and an answer does not look at."""
-    if queries.left_out:
+def tell_left_out(flavor: Flavor, left_out: Collection[str]) -> None:
+    """Say in a line of its own what a flavor asks for and an answer does not look at.
+
+    :param left_out: of :class:`~cpu_tiers.tools.simulation.server_queries.ServerQueries`.
+    """
+    if left_out:
         LOG.warning(
             "flavor %s: hosts may be excluded by what the command does not look at: %s. Aliases of"
             " PCI devices are read from a nova.conf with [filter_scheduler] pci_in_placement",
             flavor.name,
-            ", ".join(queries.left_out),
+            ", ".join(left_out),
         )
 
 

@@ -114,27 +114,30 @@ def server_queries(
     queries = translate(server, translators), fallback(server, translators)
     filtered = tuple(
         _in_aggregates(
-            with_devices(query, server, options)._replace(
+            query._replace(
                 root_required=query.root_required | required,
                 root_forbidden=query.root_forbidden | {DISABLED_TRAIT},
             ),
             member_of,
         )
-        for query in queries
-        if query is not None
+        for each in queries
+        if each is not None
+        for query in (with_devices(each, server, options),)
     )
-    left_out = _left_out(server.flavor, options)
+    unknown = left_out(server.flavor, options)
     is_pinned = server.guest.policy == "dedicated" and server.own_groups.amount(PCPU) is None
     if server.nodes or not is_pinned or options.disable_fallback_pcpu_query:
-        return ServerQueries(filtered, left_out=left_out)
+        return ServerQueries(filtered, left_out=unknown)
     otherwise = tuple(_as_vcpu(query, server) for query in filtered)
-    return ServerQueries(filtered, otherwise, left_out)
+    return ServerQueries(filtered, otherwise, unknown)
 
 
 def with_devices(
     query: CandidateQuery, server: ServerRequest, options: SchedulerOptions
 ) -> CandidateQuery:
     """Return the query with the PCI devices, memory encryption and persistent memory of a server.
+
+    The host must support remote-managed ports, if the server has any.
 
     :raises InvalidInput: the extra spec of PCI devices is malformed.
     """
@@ -152,7 +155,10 @@ def with_devices(
     policy = query.group_policy
     if policy is None and sum(bool(group.suffix) for group in groups) > 1:
         policy = "none"  # as Nova, whose Placement demands a policy
-    return query._replace(groups=tuple(groups), group_policy=policy)
+    required = query.root_required
+    if any(port.vnic_type == "remote-managed" for port in server.ports):
+        required |= {"COMPUTE_REMOTE_MANAGED_PORTS"}
+    return query._replace(groups=tuple(groups), group_policy=policy, root_required=required)
 
 
 def _of_memory(server: ServerRequest) -> RequestGroup:
@@ -171,7 +177,11 @@ def _of_memory(server: ServerRequest) -> RequestGroup:
     return RequestGroup(resources={**resources, "MEM_ENCRYPTION_CONTEXT": 1}, required=required)
 
 
-def _left_out(flavor: Flavor, options: SchedulerOptions) -> tuple[str, ...]:
+def left_out(flavor: Flavor, options: SchedulerOptions) -> tuple[str, ...]:
+    """Return the extra specs by which a flavor asks for what no query here has.
+
+    :raises InvalidInput: the extra spec of PCI devices is malformed.
+    """
     unknown = requested_devices(flavor).keys() - options.pci_aliases.keys()
     keys = [f"{ALIAS} {', '.join(sorted(unknown))}"] if unknown else []
     if profile := flavor.extra_specs.get(_PROFILE):
@@ -182,8 +192,6 @@ def _left_out(flavor: Flavor, options: SchedulerOptions) -> tuple[str, ...]:
 def _required(server: ServerRequest, options: SchedulerOptions) -> frozenset[str]:
     flavor, image, prefilter = server.flavor, server.image, options.image_metadata_prefilter
     required = novas_traits(flavor, image, image_metadata_prefilter=prefilter)
-    if any(port.vnic_type == "remote-managed" for port in server.ports):
-        required |= {"COMPUTE_REMOTE_MANAGED_PORTS"}
     if options.require_host_traits and server.query_vcpu_shares:
         required |= traits_for_weight(flavor)
     if options.require_host_traits and options.extend_cpu_policies:

@@ -183,6 +183,8 @@ def test_flavors_that_no_host_could_take(
         ("flavor gold, HW_CPU_X86_AVX2", "no host has this trait"),
     ]
     assert json.loads(run(*check, flavor({}, ram=8192), "--hosts", "-f", "json").stdout) == []
+    result = run(*check, flavor({"pci_passthrough:alias": "a:1"}, ram=8192), "--hosts")
+    assert "not look at: pci_passthrough:alias a." in " ".join(result.stderr.split())
 
 
 def test_a_multiplier_in_a_cloud_where_it_does_nothing(

@@ -122,3 +122,13 @@ def test_request_show_without_numa_nodes(run: Command, save: Command, flavor: Co
         found = json.loads(run(*arguments, *asking).stdout)
         assert found["query"] == f"{plain}&required=!HW_NUMA_ROOT"
         assert found["fallback_query"] is None
+
+
+def test_what_the_query_does_not_have(run: Command, save: Command, flavor: Command) -> None:
+    """The device profile and the alias, of which nova.conf says nothing, have a line."""
+    port = save({"id": "p", "binding_vnic_type": "remote-managed"}, "port.json")
+    path = flavor({"pci_passthrough:alias": "a:1", "accel:device_profile": "fpga"})
+    result = run("request", "show", path, "--port", port, "-f", "json")
+    assert json.loads(result.stdout)["root_required"] == ["COMPUTE_REMOTE_MANAGED_PORTS"]
+    line = " ".join(result.stderr.split())
+    assert "not look at: pci_passthrough:alias a, accel:device_profile fpga." in line
