@@ -160,6 +160,9 @@ TEXTS = {
     " Run cpu-tiers host audit on the host: its findings name the causes.",
     "oversold": "Servers without a tier: 1."
     " Run cpu-tiers host audit on the host: the finding oversold says what weighs too much.",
+    "quota": "The finding quota of cpu-tiers host audit names the cgroup, and says what to write.",
+    "waits": "The guests of the host wait for CPUs in long turns: see cpu-tiers host show, and move"
+    " guests.",
     "move": "Move guests away, or see the class V of SCS-0100 in docs/reference/entitlement.rst",
     # 20 s a minute for 50 minutes
     "under_class": "gold guests of h had less than a fifth of a core for 16m 40s of a day",
@@ -214,6 +217,58 @@ tests:
             exp_annotations:
               summary: "{under_class}"
               description: "{move}"
+  # A quota of its flavor stops the guest c, and a quota by hand the guest g. Both wait 0.2 s before
+  # each of two runs a second; only g misses something. The watch ends after 30 minutes.
+  - interval: 1m
+    input_series:
+      - series: cpu_tiers_watch_throttled_seconds_total{{instance="h", guest="c", tier="gold"}}
+        values: 0+30x30
+      - series: cpu_tiers_watch_quota_cpus{{instance="h", guest="c", tier="gold"}}
+        values: 0.5x30
+      - series: cpu_tiers_watch_throttled_seconds_total{{instance="h", guest="g", tier="gold"}}
+        values: 0+30x30
+      - series: cpu_tiers_watch_waited_seconds_total{{instance="h", guest="c", tier="gold"}}
+        values: 0+24x30
+      - series: cpu_tiers_watch_runs_total{{instance="h", guest="c", tier="gold"}}
+        values: 0+120x30
+      - series: cpu_tiers_watch_due_seconds_total{{instance="h", guest="c", tier="gold"}}
+        values: 0+30x30
+      - series: cpu_tiers_watch_missing_seconds_total{{instance="h", guest="c", tier="gold"}}
+        values: 0+3x30
+      - series: cpu_tiers_watch_waited_seconds_total{{instance="h", guest="g", tier="gold"}}
+        values: 0+24x30
+      - series: cpu_tiers_watch_runs_total{{instance="h", guest="g", tier="gold"}}
+        values: 0+120x30
+      - series: cpu_tiers_watch_due_seconds_total{{instance="h", guest="g", tier="gold"}}
+        values: 0+30x30
+      - series: cpu_tiers_watch_missing_seconds_total{{instance="h", guest="g", tier="gold"}}
+        values: 0+4x30
+      - series: cpu_tiers_watch_reading_timestamp_seconds{{instance="h"}}
+        values: 0+60x30
+    alert_rule_test:
+      - eval_time: 25m
+        alertname: CpuTiersThrottled
+        exp_alerts:
+          - exp_labels: {{severity: ticket, instance: h, guest: g, tier: gold}}
+            exp_annotations:
+              summary: "A quota that is not in its XML stops g (gold) on h"
+              description: "{quota}"
+      - eval_time: 25m
+        alertname: CpuTiersLongWaits
+        exp_alerts:
+          - exp_labels: {{severity: ticket, instance: h, guest: g, tier: gold}}
+            exp_annotations:
+              summary: "vCPUs of g (gold) on h wait 200ms before each run"
+              description: "{waits}"
+      - {{eval_time: 34m, alertname: CpuTiersWatchStands, exp_alerts: []}}
+      - eval_time: 40m
+        alertname: CpuTiersWatchStands
+        exp_alerts:
+          - exp_labels: {{severity: ticket, instance: h}}
+            exp_annotations:
+              summary: "cpu-tiers host watch on h has not read the guests for five minutes"
+              description: "Look at the log of the service cpu-tiers-watch."
+      - {{eval_time: 6h45m, alertname: CpuTiersWatchStands, exp_alerts: []}}
   - interval: 1m
     input_series:
       - series: cpu_tiers_tier_room{{tier="gold"}}

@@ -178,6 +178,7 @@ _COUNTERS = {
 
 _GAUGES = {
     "sold_cpus": ("CPUs that the shares of the guest are sold as", "sold"),
+    "quota_cpus": ("CPUs that the quotas in the XML of the guest leave its vCPUs", "cap"),
     "due_cpus": ("CPUs that are due to the busy guest", "due"),
     "floor_cpus": ("CPUs of the busy guest wherever the kernel has put the vCPUs", "floor"),
     "entitlement_cpus": ("CPUs of the guest while all vCPUs of all guests run", "entitlement"),

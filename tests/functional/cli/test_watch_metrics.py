@@ -20,6 +20,11 @@ BOARD = ROOT / "etc" / "grafana" / "cpu-tiers.json"
 def metrics(tmp_path: Path) -> dict[str, dict[str, float]]:
     """Return the values by the name of the metric, and by the tier and the bucket."""
     machine = Machine(tmp_path)
+    machine.xml[GOLD] = (
+        f"<domain><name>gold</name><uuid>{GOLD}</uuid><vcpu>1</vcpu><cputune><shares>100</shares>"
+        "<global_period>100000</global_period><global_quota>90000</global_quota></cputune>"
+        "<devices><emulator>/usr/bin/qemu-system-x86_64</emulator></devices></domain>"
+    )
     machine.start(GOLD)
     machine.layout.write("proc/pressure/cpu", "some avg10=0.00 total=7000000\n")
     scope = machine.layout.paths[GOLD]
@@ -58,6 +63,7 @@ def test_metrics_of_a_guest(metrics: dict[str, dict[str, float]]) -> None:
         "missing_seconds_total": pytest.approx(0.5),
         "under_class_seconds_total": 0,
         "sold_cpus": 0.25,
+        "quota_cpus": 0.9,
         "due_cpus": 0.25,
         "floor_cpus": 1,
         "entitlement_cpus": 1,
