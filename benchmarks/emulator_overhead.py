@@ -8,7 +8,6 @@ takes the result. The benchmark needs KVM and Debian packages (``bindep.txt``, p
 
 import argparse
 import csv
-import os
 import sys
 import tempfile
 import time
@@ -17,15 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import libvirt
-from lxml import etree
-from lxml.builder import E
 
 from tests.libvirt.cgroup import cpu_cgroups, outweighing
-from tests.libvirt.contest import assemble, running, threads
+from tests.libvirt.contest import running, threads
+from tests.libvirt.disk_load import devices, disk
 from tests.libvirt.embedded import embedded
 from tests.libvirt.servers import server
 
-_DISK_BYTES = 64 * 2**20
 _SECONDS_TO_BOOT = 60
 
 READS_KB = (4, 64)
@@ -35,30 +32,6 @@ WAYS = {
     "an I/O thread (io=native)": ("native", 1),
 }
 """By who serves the disk: how QEMU reads the file, and the number of the guest's I/O threads."""
-
-
-def disk(folder: Path, kilobytes: int) -> Path:
-    """Return a disk from which a guest boots that reads so many kilobytes at a time."""
-    path = assemble("disk_load.S", folder / "disk", SECTORS=2 * kilobytes)
-    with path.open("ab") as file:
-        file.write(os.urandom(_DISK_BYTES - path.stat().st_size))
-    return path
-
-
-def devices(path: Path, console: Path, io: str, iothreads: int) -> list[etree._Element]:
-    """Return the elements of a domain with this disk."""
-    driver = {"name": "qemu", "type": "raw", "cache": "none", "io": io}
-    if iothreads:
-        driver["iothread"] = "1"
-    drive = E.disk(
-        E.driver(**driver),
-        E.source(file=str(path)),
-        E.target(dev="vda", bus="virtio"),
-        type="file",
-        device="disk",
-    )
-    serial = E.serial(E.source(path=str(console)), type="file")
-    return [E.devices(drive, serial)]
 
 
 @contextmanager

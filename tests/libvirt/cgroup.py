@@ -87,18 +87,18 @@ def least_weight(connection: libvirt.virConnect, version: Version) -> int:
 
 
 @contextmanager
-def outweighing(group: Path) -> Iterator[None]:
-    """Give a cgroup the largest possible weight for the duration of a block.
+def outweighing(group: Path, weight: int | None = None) -> Iterator[None]:
+    """Give a cgroup the largest possible weight, or another, for the duration of a block.
 
     Other processes of the machine then take hardly any CPU time from the cgroup.
     """
-    (weight,) = (group / name for name in _LARGEST if (group / name).exists())
-    before = weight.read_text()
-    weight.write_text(str(_LARGEST[weight.name]))
+    (file,) = (group / name for name in _LARGEST if (group / name).exists())
+    before = file.read_text()
+    file.write_text(str(weight or _LARGEST[file.name]))
     try:
         yield
     finally:
-        weight.write_text(before)
+        file.write_text(before)
 
 
 @contextmanager
@@ -129,12 +129,20 @@ def _controllers() -> list[Path]:
 
 
 @contextmanager
-def busy_service(beside: Path, cpus: frozenset[int]) -> Iterator[int]:
-    """Run a process that spins, in a cgroup of the same weight beside another; return its id."""
+def busy_service(
+    beside: Path, cpus: frozenset[int], *, weight: int | None = None
+) -> Iterator[int]:
+    """Run a process that spins, in a cgroup beside another; return its id.
+
+    :param weight: of the cgroup; ``None`` for the largest possible weight.
+    """
     group = beside.with_name(f"{PARTITION}.service")
     group.mkdir()
     try:
-        with outweighing(group), subprocess.Popen(["sh", "-c", "while :; do :; done"]) as process:
+        with (
+            outweighing(group, weight),
+            subprocess.Popen(["sh", "-c", "while :; do :; done"]) as process,
+        ):
             try:
                 os.sched_setaffinity(process.pid, cpus)
                 (group / "cgroup.procs").write_text(str(process.pid))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import libvirt
 import libvirt_qemu
@@ -224,21 +225,21 @@ def cpu_seconds(domain: libvirt.virDomain) -> list[float]:
 
 def threads(domain: libvirt.virDomain) -> list[int]:
     """Return the id of each vCPU's thread."""
-    return [vcpu["thread-id"] for vcpu in _qmp(domain, "query-cpus-fast")]
+    return [vcpu["thread-id"] for vcpu in qmp(domain, "query-cpus-fast")]
 
 
 def _keep_emulator_busy(domain: libvirt.virDomain) -> None:
     """Let QEMU copy a disk, as in live migrations. The copy takes days."""
     for node in ("from", "to"):
         disk = {"driver": "null-co", "node-name": node, "size": 2**60}
-        _qmp(domain, "blockdev-add", **disk)
+        qmp(domain, "blockdev-add", **disk)
     copy = {"job-id": "copy", "device": "from", "target": "to", "sync": "full"}
-    _qmp(domain, "blockdev-mirror", **copy, granularity=2**26)
+    qmp(domain, "blockdev-mirror", **copy, granularity=2**26)
 
 
-def _qmp(domain: libvirt.virDomain, command: str, **arguments: object) -> list[dict[str, int]]:
+def qmp(domain: libvirt.virDomain, command: str, **arguments: object) -> Any:
+    """Return the answer of QEMU to a command."""
     request = json.dumps({"execute": command, "arguments": arguments})
     answer = json.loads(libvirt_qemu.qemuMonitorCommand(domain, request, 0))
     assert "return" in answer, answer
-    value: list[dict[str, int]] = answer["return"]
-    return value
+    return answer["return"]

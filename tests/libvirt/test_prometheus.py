@@ -161,8 +161,8 @@ TEXTS = {
     "oversold": "Servers without a tier: 1."
     " Run cpu-tiers host audit on the host: the finding oversold says what weighs too much.",
     "quota": "The finding quota of cpu-tiers host audit names the cgroup, and says what to write.",
-    "waits": "The guests of the host wait for CPUs in long turns: see cpu-tiers host show, and move"
-    " guests.",
+    "waits": "The guests of the host wait for CPUs in long turns: see cpu-tiers host show, and"
+    " move guests.",
     "move": "Move guests away, or see the class V of SCS-0100 in docs/reference/entitlement.rst",
     # 20 s a minute for 50 minutes
     "under_class": "gold guests of h had less than a fifth of a core for 16m 40s of a day",
@@ -217,8 +217,8 @@ tests:
             exp_annotations:
               summary: "{under_class}"
               description: "{move}"
-  # A quota of its flavor stops the guest c, and a quota by hand the guest g. Both wait 0.2 s before
-  # each of two runs a second; only g misses something. The watch ends after 30 minutes.
+  # A quota of its flavor stops the guest c, and a quota by hand the guest g. Both wait 0.2 s
+  # before each of two runs a second; only g misses something. The watch ends after 30 minutes.
   - interval: 1m
     input_series:
       - series: cpu_tiers_watch_throttled_seconds_total{{instance="h", guest="c", tier="gold"}}
