@@ -47,7 +47,7 @@ def shares_of(request_spec: objects.RequestSpec) -> int:
 
 
 def _shares(request_spec: objects.RequestSpec) -> int:
-    """Return the VCPU_SHARES of a server; 0 after a failure, so that Nova decides without them."""
+    """Return the VCPU_SHARES of a server; 0 after a failure: Nova decides without shares."""
     try:
         return shares_of(request_spec)
     except Exception as error:

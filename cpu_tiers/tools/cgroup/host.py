@@ -88,17 +88,17 @@ def read_around(
 
 def _guest(files: Files, hierarchy: Hierarchy, pid: str) -> GuestCgroup:
     path = hierarchy.guest_of(files.read(f"/proc/{pid}/cgroup")) or "/"
-    found = list(threads(files, pid))
+    guest_threads = list(threads(files, pid))
     # Otherwise, the cgroup with its process also contains processes that are no guests.
     has_own = path != "/"
     return GuestCgroup(
         path=path,
         weight=hierarchy.weight(files, path) if has_own else None,
-        policies=policies(found),
+        policies=policies(guest_threads),
         pid=pid,
-        stopped=any(thread.number == pid and thread.state in _STOPPED for thread in found),
-        vcpus=vcpu_threads(files, pid, found),
-        strays=strays(files, hierarchy, path, pid, found) if has_own else {},
+        stopped=any(thread.number == pid and thread.state in _STOPPED for thread in guest_threads),
+        vcpus=vcpu_threads(files, pid, guest_threads),
+        strays=strays(files, hierarchy, path, pid, guest_threads) if has_own else {},
         inner_weights=dict(_inner_weights(files, hierarchy, path)) if has_own else {},
     )
 

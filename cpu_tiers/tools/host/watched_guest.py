@@ -1,4 +1,4 @@
-"""A guest under watch: what it used and what was due to it, since the watch has known it. Pure."""
+"""A guest under watch: the CPU time used and due since the first look at the guest. Pure."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence

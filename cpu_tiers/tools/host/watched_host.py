@@ -69,7 +69,7 @@ Describe = Callable[[Collection[str]], Iterable[RunningDomain]]
 
 
 def _with_promise(guest: WatchedGuest, figures: Figures | None, dues: Dues | None) -> WatchedGuest:
-    """Return a guest with what it is promised; without numbers if they are not known."""
+    """Return a guest with its promise; without numbers if they are not known."""
     return replace(
         guest,
         sold=float(dues.sold) if dues else None,

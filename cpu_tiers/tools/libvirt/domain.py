@@ -161,12 +161,12 @@ def _microseconds(
     root: _Element, names: Iterable[str], where: str, faults: FaultList
 ) -> Mapping[str, int]:
     """Return the limits or the periods in the XML. A quota below 0 is no limit."""
-    found = {}
+    times = {}
     for name in names:
         text = root.findtext(f"cputune/{name}", "").strip()
         if text and not text.startswith("-"):
-            found[name] = whole_number(text, f"{where}, {name}", faults)
-    return found
+            times[name] = whole_number(text, f"{where}, {name}", faults)
+    return times
 
 
 def _nova_flavor(root: _Element) -> _Element | None:

@@ -133,7 +133,7 @@ def with_after(steps: Sequence[PlanStep], start: Room) -> tuple[PlanStep, ...]:
     """Return the steps, each with the steps that must be done before.
 
     A step waits for as many of the earlier releases of its rows as it needs beside all earlier
-    claims of the rows. So the steps that do not wait for each other may run at the same time.
+    claims of the rows. Independent steps may run at the same time.
     """
     claimed: dict[Row, int] = defaultdict(int)
     released: dict[Row, list[tuple[int, int]]] = defaultdict(list)

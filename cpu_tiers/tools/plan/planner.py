@@ -111,7 +111,7 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
 
 
 def _searched(hosts: Hosts, question: Question, first: Iterable[Migration] = ()) -> MoveSearch:
-    """Return a search that has done what it can.
+    """Return a search at its end.
 
     :param first: the moves with which the search begins.
     """

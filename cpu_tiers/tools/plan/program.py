@@ -86,7 +86,7 @@ class Counts(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """The cost of an answer: first what it leaves undone, then the number of moves.
+    """The cost of an answer: the undone part, and the number of moves.
 
     :param undone: the cost of a server that does not leave or has no room, or an excess that
         stays: more than all moves together.

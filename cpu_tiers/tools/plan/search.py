@@ -142,7 +142,7 @@ class MoveSearch:
         return False
 
     def _may_need(self, moves: int) -> None:
-        """Note that so many moves may be enough; of the first note on, fewer never are."""
+        """Note that this number of moves may be enough; of the first note on, fewer never are."""
         self.fewest = moves if self.fewest is None else min(self.fewest, moves)
 
     def _own_rows(self, host: str) -> Set[tuple[str, str]]:

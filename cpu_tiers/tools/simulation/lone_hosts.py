@@ -31,7 +31,7 @@ class FreeChoice(NamedTuple):
 
 
 class _Prepared(NamedTuple):
-    """The candidates that fit on a host, and those of them that a largest packing needs.
+    """The candidates that fit on a host, and the part needed by a largest packing.
 
     :param choices: see :func:`free_choices`.
     """

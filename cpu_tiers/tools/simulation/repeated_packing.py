@@ -66,7 +66,7 @@ class RepeatedPacking(Generic[Row]):
         return sum(self.counts)
 
     def _compete(self, kind: Callable[[Row], object]) -> None:
-        """Pack packages that take of the same rows."""
+        """Pack packages with common rows."""
         self.counts = _greedy(self.packages, dict(self._room))
         if self.total < _simple_bound(self.packages, self._room, kind):
             numbers = len(self.packages) * (len(self._room) + len(self.packages))

@@ -1,6 +1,6 @@
 """What a server of each tier is sold on each kind of host, and which hosts cannot keep it. Pure.
 
-Placement tells what is claimed and what is there. It does not tell the weight of a server without
+Placement tells the claims and the inventories. It does not tell the weight of a server without
 a tier, which the version of cgroup on the host decides.
 """
 

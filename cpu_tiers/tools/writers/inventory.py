@@ -173,7 +173,7 @@ class InventorySync(_InventoryCommand):
 def list_changes(
     changes: Iterable[Change], otherwise: str = "Placement is up to date: nothing was changed."
 ) -> tuple[tuple[str, ...], Iterable[object]]:
-    """Return the columns, and a row for each change; or log that there are none."""
+    """Return the columns, and a row for each change; or log their absence."""
     rows = [(change.provider, change.what, change.before, change.after) for change in changes]
     if not rows:
         LOG.info("%s", otherwise)

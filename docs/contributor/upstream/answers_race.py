@@ -64,9 +64,9 @@ def freed() -> str:
     """Free the allocations of a consumer; return the answers."""
     provider, consumer = new_provider(), str(uuid.uuid4())
     ask("POST", "/allocations", {consumer: holding(provider, None)})
-    found = answers(*[{consumer: holding(None, 1)}] * 2)
+    results = answers(*[{consumer: holding(None, 1)}] * 2)
     ask("DELETE", f"/resource_providers/{provider}")
-    return found
+    return results
 
 
 def moved_back() -> str:
@@ -75,38 +75,44 @@ def moved_back() -> str:
     server, migration = str(uuid.uuid4()), str(uuid.uuid4())
     first = {migration: holding(source, None), server: holding(destination, None)}
     ask("POST", "/allocations", first)
-    found = answers(*[{migration: holding(None, 1), server: holding(source, 1)}] * 2)
+    results = answers(*[{migration: holding(None, 1), server: holding(source, 1)}] * 2)
     ask("DELETE", f"/allocations/{server}")
     for provider in (source, destination):
         ask("DELETE", f"/resource_providers/{provider}")
-    return found
+    return results
 
 
 def moved_and_grown() -> str:
     """Move the allocations of a server while another client adds to them; return the answers."""
     provider, server, migration = new_provider(3), str(uuid.uuid4()), str(uuid.uuid4())
     ask("POST", "/allocations", {server: holding(provider, None)})
-    found = answers(
+    results = answers(
         {server: holding(None, 1), migration: holding(provider, None)},
         {server: holding(provider, 1, vcpus=2)},
     )
     for consumer in (server, migration):
         ask("DELETE", f"/allocations/{consumer}")
     ask("DELETE", f"/resource_providers/{provider}")
-    return found
+    return results
 
 
 def moved_twice() -> str:
     """Move the allocations of a server to a new migration; return the answers and the loss."""
     provider, server, migration = new_provider(3), str(uuid.uuid4()), str(uuid.uuid4())
     ask("POST", "/allocations", {server: holding(provider, None)})
-    found = answers(*[{server: holding(None, 1), migration: holding(provider, None)}] * 2)
+    results = answers(*[{server: holding(None, 1), migration: holding(provider, None)}] * 2)
     used = ask("GET", f"/resource_providers/{provider}/usages")[1]["usages"]["VCPU"]
-    held = [ask("GET", f"/allocations/{each}")[1]["allocations"] for each in (server, migration)]
+    allocations = [
+        ask("GET", f"/allocations/{each}")[1]["allocations"] for each in (server, migration)
+    ]
     for consumer in (server, migration):
         ask("DELETE", f"/allocations/{consumer}")
     ask("DELETE", f"/resource_providers/{provider}")
-    return found if used and any(held) else f"{found}; {used} VCPU used, and nobody holds any"
+    return (
+        results
+        if used and any(allocations)
+        else f"{results}; {used} VCPU used, and nobody holds any"
+    )
 
 
 if __name__ == "__main__":

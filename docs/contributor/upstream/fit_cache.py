@@ -74,10 +74,10 @@ def show(free: Sequence[int], dedicated: Sequence[int], *, calls: int = 1) -> bo
     verdict = "fits" if fits(free, dedicated) else "does not fit"
     print(f"host cells {free}, guest cells {dedicated}: {verdict}")  # noqa: T201
     for _ in range(calls):
-        found = hardware.numa_fit_instance_to_host(topology, asked, None)
-        pins = [cell.cpu_pinning for cell in found.cells] if found else None
+        fitted = hardware.numa_fit_instance_to_host(topology, asked, None)
+        pins = [cell.cpu_pinning for cell in fitted.cells] if fitted else None
         print("    refused" if pins is None else f"    accepted, pinned {pins}")  # noqa: T201
-        is_right &= bool(found) == fits(free, dedicated) and all(pins or ())
+        is_right &= bool(fitted) == fits(free, dedicated) and all(pins or ())
     return is_right
 
 

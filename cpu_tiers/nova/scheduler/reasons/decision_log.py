@@ -31,7 +31,7 @@ _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK |
 
 
 class DecisionLog(QueueHandler):
-    """Hands decisions to the thread that writes them.
+    """Hands decisions to the writing thread.
 
     :param path: the file, in a folder that exists.
     """
@@ -127,7 +127,7 @@ _STARTING = threading.Lock()
 
 
 def write(path: str, document: Mapping[str, Any]) -> str | None:
-    """Hand a decision to the thread that writes it.
+    """Hand a decision to the writing thread.
 
     :returns: why an earlier decision was not written, or ``None``.
     """

@@ -195,7 +195,9 @@ def check_load(evidence: Evidence) -> Iterator[Finding]:
     if short := _cpus(evidence, (d for d in domains if measured[d.name].short)):
         yield from _untiered(evidence, measured, short)
         named = {finding.where for finding in real_time}
-        yield from _culprits([one for one in others if _where(one) not in named], short)
+        yield from _culprits(
+            [process for process in others if _where(process) not in named], short
+        )
         yield from _overheads(evidence, guests)
 
 
@@ -228,7 +230,7 @@ def _untiered(
 
 
 def _culprits(others: Iterable[BusyProcess], cpus: CpuSet) -> Iterator[Finding]:
-    for process in [one for one in others if one.cpus & cpus][:_MOST]:
+    for process in [other for other in others if other.cpus & cpus][:_MOST]:
         text = (
             f"process {process.name!r} in cgroup {process.cgroup} used {process.used:.2f} CPUs,"
             f" and may run on CPU {CpuSet(process.cpus & cpus)} beside guests that fell short"
