@@ -8,7 +8,7 @@ nothing is broken for some minutes, and no alert may fire. Then each break is pl
 host audit`` has to name the cause. The table of docs/contributor/measured.rst is printed as CSV.
 
 As root, on a machine with two CPUs and the Debian packages of the profile libvirt in
-``bindep.txt``; ``tox -e day`` runs it in about half an hour.
+``bindep.txt``; ``tox -e day`` runs it in about 20 minutes.
 """
 
 import argparse
