@@ -86,6 +86,7 @@ class WatchedGuest:
     :param rates: the CPUs that are due to each vCPU while it wants to run.
     :param process_ran: the CPU time of the whole process when it was last read.
     :param vcpus_ran: the CPU time of the vCPUs in ``totals`` at the same time.
+    :param late_waits: the seconds that each vCPU waited beyond its intervals; empty for none.
     """
 
     domain: Domain
@@ -104,6 +105,7 @@ class WatchedGuest:
     rates: tuple[float, ...] = ()
     process_ran: float = 0.0
     vcpus_ran: float = 0.0
+    late_waits: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from cpu_tiers.tools.cgroup.hierarchy import HOST_PRESSURE, Stalls
 from cpu_tiers.tools.cgroup.host import quotas_inside, read_around, read_host
 from cpu_tiers.tools.cgroup.processes import Newcomers, read_cpu_times, read_process_time
 from cpu_tiers.tools.frame.server_arguments import tier_names
-from cpu_tiers.tools.host.checks.delivery import delivery_of
+from cpu_tiers.tools.host.checks.delivery import delivery_of, with_late_waits
 from cpu_tiers.tools.host.checks.due import Dues
 from cpu_tiers.tools.host.host_promises import HostPromises
 from cpu_tiers.tools.host.watched_guest import HostReading, Waits, WatchedGuest
@@ -195,8 +195,9 @@ class WatchedHost:
         if process_ran is not None:
             qemu_cpus = process_ran - guest.process_ran
             qemu_cpus -= (1 + self._promises.overhead) * (vcpus_ran - guest.vcpus_ran)
+        spent, late_waits = with_late_waits(used.spent, seconds, before.late_waits)
         delivery = delivery_of(
-            used.spent,
+            spent,
             seconds,
             rates,
             cap=guest.cap,
@@ -214,6 +215,7 @@ class WatchedHost:
             stalls=used.stalls,
             process_ran=guest.process_ran if process_ran is None else process_ran,
             vcpus_ran=guest.vcpus_ran if process_ran is None else vcpus_ran,
+            late_waits=late_waits,
         )
 
     def _weigh(self) -> None:

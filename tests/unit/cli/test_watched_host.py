@@ -53,6 +53,30 @@ def test_a_guest_from_start_to_end(tmp_path: Path, kind: Kind) -> None:
     assert machine.watched.reading.unread == 0
 
 
+def test_a_wait_over_several_readings_is_not_lost(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.start(GOLD)
+    machine.read()
+    # In each interval the vCPU runs for 1 s, and wants to run all the time. The kernel counts 4 s
+    # of waiting, then 15 s with a wait that ended, then 8 s: 5, 16 and 9 s of 10.
+    machine.spend(GOLD, 1, 4, 1)
+    machine.read()
+    assert totals(machine)["gold"][2:] == (1.25, 0.25)
+    machine.spend(GOLD, 2, 19, 2)
+    machine.read()
+    assert totals(machine)["gold"][2:] == (3.75, 1.75)
+    machine.spend(GOLD, 3, 27, 3)
+    machine.read()
+    # 6 s were beyond the second interval, and one of them fills the third.
+    assert totals(machine)["gold"][2:] == (6.25, 3.25)
+    machine.spend(GOLD, 4, 27, 4)
+    machine.read()
+    # The vCPU sleeps for 9 s, by the kernel's count: 5 s of waiting are still left.
+    assert totals(machine)["gold"][2:] == (7.75, 3.75)
+    machine.read()
+    assert totals(machine)["gold"][2:] == (7.75, 3.75)
+
+
 def test_the_promises_change_with_the_guests(tmp_path: Path) -> None:
     machine = Machine(tmp_path, "v1")
     machine.start(GOLD)

@@ -106,6 +106,31 @@ def delivery_of(
     )
 
 
+def with_late_waits(
+    spent: Sequence[CpuTime], seconds: float, late: Sequence[float]
+) -> tuple[Sequence[CpuTime], tuple[float, ...]]:
+    """Return what vCPUs ran and waited in an interval, and the waits that are beyond the interval.
+
+    The kernel counts a wait when the wait ends, so a wait that began before the interval counts in
+    it, and a wait that goes on does not count yet. What is beyond the interval fills the next
+    intervals: otherwise all that is beyond an interval would be lost.
+
+    :param spent: the CPU time of each vCPU in the interval, as the kernel counts.
+    :param late: the seconds of each vCPU beyond the intervals before; empty for none.
+    """
+    if not any(late) and all(time.ran + time.waited <= seconds for time in spent):
+        return spent, ()
+    waits = [time.waited + late[i] if late else time.waited for i, time in enumerate(spent)]
+    beyond = tuple(
+        max(0.0, time.ran + wait - seconds) for time, wait in zip(spent, waits, strict=True)
+    )
+    within = [
+        time._replace(waited=wait - over)
+        for time, wait, over in zip(spent, waits, beyond, strict=True)
+    ]
+    return within, beyond
+
+
 def wanted_cpus(spent: Sequence[CpuTime], seconds: float, throttled: float = 0.0) -> list[float]:
     """Return the part of an interval in which each vCPU wanted to run: 0 to 1.
 
