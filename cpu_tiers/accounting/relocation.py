@@ -185,16 +185,7 @@ def _place(
             places.append((move, by_cell[cell]))
             for kind, amount in amounts.items():
                 left[cell][kind] -= amount
-    items = [
-        PackingItem(
-            consumer=move.consumer,
-            amounts=move.part.amounts,
-            allowed=frozenset(
-                b for b, node in enumerate(nodes) if not node.limit(move.part.amounts, node.left)
-            ),
-        )
-        for move in floating
-    ]
+    items = [_packing_item(move, nodes) for move in floating]
     packing = pack(items, [left[node.cell] for node in nodes])
     for item, in_bin, move in zip(items, packing.bins, floating, strict=True):
         if in_bin is not None:
@@ -202,6 +193,12 @@ def _place(
         else:
             unplaced.append(move.unplaced(_why(move.part, item, nodes, packing.gave_up)))
     return places, unplaced
+
+
+def _packing_item(move: _Move, nodes: Iterable[NumaNode]) -> PackingItem:
+    amounts = move.part.amounts
+    allowed = frozenset(b for b, node in enumerate(nodes) if not node.limit(amounts, node.left))
+    return PackingItem(consumer=move.consumer, amounts=amounts, allowed=allowed)
 
 
 def _why(part: GuestPart, item: PackingItem, nodes: tuple[NumaNode, ...], gave_up: bool) -> str:

@@ -63,6 +63,15 @@ def free_cores(cell: ComputeCell) -> list[Core]:
     return sorted(cores)
 
 
+def _why_none(cell: ComputeCell) -> str:
+    return "" if cell.dedicated else "; [compute] cpu_dedicated_set has no CPU of the host cell"
+
+
+def _lone(cores: Iterable[Core]) -> list[Core]:
+    """Return the cores with a single free CPU."""
+    return [core for core in cores if core.minus_size == -1]
+
+
 def choose(cell: ComputeCell, cores: Sequence[Core], need: CpuNeed) -> Choice | str:
     """Return the best choice of CPUs, or the reason why there is none.
 
@@ -70,10 +79,7 @@ def choose(cell: ComputeCell, cores: Sequence[Core], need: CpuNeed) -> Choice | 
     """
     count, free = need.vcpus + need.emulator, len(cell.free_cpus)
     if count > free:
-        none = (
-            "" if cell.dedicated else "; [compute] cpu_dedicated_set has no CPU of the host cell"
-        )
-        return f"it needs {count} dedicated CPUs, {free} are free{none}"
+        return f"it needs {count} dedicated CPUs, {free} are free{_why_none(cell)}"
     if need.policy == "isolate":
         return _isolated(cell, cores, need)
     pairs = [core for core in cores if core.minus_size < -1]
@@ -84,7 +90,7 @@ def choose(cell: ComputeCell, cores: Sequence[Core], need: CpuNeed) -> Choice | 
     elif need.policy == "require":
         return f"it needs {need.vcpus} CPUs with free siblings, {among_siblings} are free"
     elif need.vcpus == among_siblings + 1:
-        taken = _fill([*pairs, *(core for core in cores if core.minus_size == -1)], need.vcpus)
+        taken = _fill([*pairs, *_lone(cores)], need.vcpus)
     else:
         taken = _fill(cores, need.vcpus)
     return _cpu_choice(cores, taken, need, apart=need.vcpus > among_siblings + 1)

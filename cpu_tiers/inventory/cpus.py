@@ -96,6 +96,11 @@ def pinned_cpus(host: Host, options: InventoryOptions) -> CpuSet:
     return shared_cpus(host, options)
 
 
+def _set_of_shared_vcpus(options: InventoryOptions) -> CpuSet:
+    # Beside vcpu_pin_set, cpu_shared_set is only for emulator threads, which may run elsewhere.
+    return CpuSet() if options.vcpu_pin_set is not None else options.cpu_shared_set or CpuSet()
+
+
 def check_cpu_sets(host: Host, options: InventoryOptions, *, needs_nodes: bool = False) -> None:
     """Refuse CPU sets that do not fit the host.
 
@@ -106,8 +111,7 @@ def check_cpu_sets(host: Host, options: InventoryOptions, *, needs_nodes: bool =
     """
     faults = FaultList()
     present = host.topology.cpus
-    # Beside vcpu_pin_set, cpu_shared_set is only for emulator threads, which may run elsewhere.
-    shared = CpuSet() if options.vcpu_pin_set is not None else options.cpu_shared_set or CpuSet()
+    shared = _set_of_shared_vcpus(options)
     dedicated = options.cpu_dedicated_set or CpuSet()
     for name, cpus in (
         ("[DEFAULT] vcpu_pin_set", options.vcpu_pin_set or CpuSet()),

@@ -88,10 +88,10 @@ class _Fitting:
         """
         ids = [place.host_cell for place in places]
         cells_by_id = {cell.id: cell for cell in self.host.cells}
-        is_known = cells_by_id.keys() >= set(ids)
         # Nova requires a host cell of its own for each guest cell. With group_policy=none an
         # allocation candidate may have several guest cells on one NUMA node.
-        if len(ids) != len(self.guest) or len(set(ids)) < len(ids) or not is_known:
+        known_ids = cells_by_id.keys() & set(ids)
+        if not len(known_ids) == len(ids) == len(self.guest):
             return None
         host_cells = [cells_by_id[number] for number in ids]
         cells: list[objects.InstanceNUMACell] = []

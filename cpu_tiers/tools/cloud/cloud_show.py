@@ -90,6 +90,16 @@ def _read(parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> _G
     """
     faults = FaultList()
     tiers = faults.read(read_tiers, parsed_args) or ()
+    _check_combinations(parsed_args, faults)
+    reports = [faults.read(read_audit_file, file) for file in parsed_args.audit]
+    cloud = faults.read(cloud_source)
+    faults.raise_if_any()
+    assert cloud is not None, "a fault was raised"  # noqa: S101  # narrows the type
+    return tiers, [report for report in reports if report], cloud
+
+
+def _check_combinations(parsed_args: Namespace, faults: FaultList) -> None:
+    """Refuse arguments that have an effect only beside others."""
     if parsed_args.audit and not parsed_args.html:
         faults.add("--audit", "given without --html", "give both: the page shows the audits")
     if parsed_args.names and not parsed_args.html:
@@ -98,11 +108,6 @@ def _read(parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> _G
         faults.add("--names", "given with --snapshot, which has no names", "give only one")
     if parsed_args.survive and not parsed_args.prometheus:
         faults.add("--survive", "given without --prometheus", "give both, or run plan survive")
-    reports = [faults.read(read_audit_file, file) for file in parsed_args.audit]
-    cloud = faults.read(cloud_source)
-    faults.raise_if_any()
-    assert cloud is not None, "a fault was raised"  # noqa: S101  # narrows the type
-    return tiers, [report for report in reports if report], cloud
 
 
 class CloudShow(NovaConfCommand, ListCommand):

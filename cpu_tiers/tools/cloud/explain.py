@@ -59,6 +59,11 @@ from cpu_tiers.weights.forest import Summary
 from cpu_tiers.weights.soft_traits import SoftTraits
 
 
+def _down(states: ServiceStates) -> list[str]:
+    """Return what is not known of hosts that are down."""
+    return [f"hosts that are down: {states.unknown}"] if states.unknown else []
+
+
 class Explain(NovaConfCommand, ShowCommand):
     """Explain why a server finds no host, or why nova-scheduler prefers a host.
 
@@ -110,11 +115,9 @@ class Explain(NovaConfCommand, ShowCommand):
         nearest, show_all = explanation.nearest(), parsed_args.all
         wants_ours = bool(soft_traits(server.flavor.extra_specs))
         notes = notes_on_weighers(conf.filter_scheduler, wants_ours=wants_ours) if rows else []
-        services = [f"hosts that are down: {states.unknown}"] if states.unknown else []
-        unknown = [
-            *queries.left_out, *UNKNOWN, *unknown_additions(conf), *services, *notes,
-            *(LEFT_OUT if rows else ()),
-        ]  # fmt: skip
+        on_ranking = [*notes, *LEFT_OUT] if rows else []
+        unknown = [*queries.left_out, *UNKNOWN, *unknown_additions(conf), *_down(states)]
+        unknown += on_ranking
         return (
             ("hosts", "candidates", "without", "nearest", "ranking", "other_winners", "unknown"),
             (

@@ -61,6 +61,10 @@ class _Checked(NamedTuple):
     queries: tuple[CandidateQuery, ...] = ()
     left_out: tuple[str, ...] = ()
 
+    def rows(self) -> list[tuple[object, ...]]:
+        """Return a row for each fault."""
+        return [(self.source, *fault) for fault in dict.fromkeys(self.faults.faults)]
+
 
 class FlavorCheck(NovaConfCommand, ListCommand):
     """List every fault of each flavor; the exit status is 3 if there are faults."""
@@ -114,7 +118,7 @@ class FlavorCheck(NovaConfCommand, ListCommand):
                 tell_unknown_additions(conf)
                 progress.tell("asking Placement for hosts")
                 _check_hosts(cloud, checked, progress)
-        rows = [(c.source, *fault) for c in checked for fault in dict.fromkeys(c.faults.faults)]
+        rows = [row for item in checked for row in item.rows()]
         self.status = FOUND if rows else 0
         LOG.info("flavors: %d, faults: %d", sum(c.flavor is not None for c in checked), len(rows))
         return ("file", "where", "given", "allowed"), rows

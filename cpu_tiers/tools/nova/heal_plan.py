@@ -13,7 +13,7 @@ flavors. The plan is compared with Placement before its execution.
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -116,26 +116,27 @@ def _heal(
     shares = healing.share_inventories(host.tree) if host else {}
     if host is None or not (shares or host.has_nodes):
         return HealPlan(host=compute_node.name)
-
-    def is_meant(owner: Owner) -> bool:
-        return not servers or owner.server in servers
-
     lacking = find_share_shortfalls(compute_node, host.holdings.amounts) if shares else ()
     residents, whole = _without_allocations(client, compute_node, host)
     additions = healing.plan_additions(
         host.tree,
         host.holdings,
-        [shortfall for shortfall in lacking if is_meant(shortfall.owner)],
-        [shortfall for shortfall in whole if is_meant(shortfall.owner)],
+        _meant(lacking, servers),
+        _meant(whole, servers),
         residents,
     )
     anchorless = healing.without_anchor(host.tree, host.holdings)
     owners = find_owners(compute_node, anchorless, host.holdings.keys())
-    meant = {consumer: owner for consumer, owner in owners.items() if is_meant(owner)}
+    meant = {c: owner for c, owner in owners.items() if not servers or owner.server in servers}
     additions = healing.with_anchors(additions, meant, ProviderName(compute_node.name))
     return HealPlan(
         host=compute_node.name, shares=shares, has_nodes=host.has_nodes, additions=additions
     )
+
+
+def _meant(shortfalls: Iterable[Shortfall], servers: Collection[str]) -> list[Shortfall]:
+    """Return the shortfalls of some servers, or of all servers if none is named."""
+    return [each for each in shortfalls if not servers or each.owner.server in servers]
 
 
 def _without_allocations(

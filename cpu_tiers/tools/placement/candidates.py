@@ -314,10 +314,15 @@ def read_reasons(
     survey.read_state(hosts, amounts)
     cloud = SimulatedCloud(())
     if hosts:
-        groups = [group for query in queries for group in query.groups]
-        aggregates = {name for group in groups for names in group.member_of for name in names}
+        aggregates = _aggregates(queries)
         cloud = read_hosts(client, hosts, survey.summaries, amounts, aggregates, progress)
     return [Reasons(cloud, queries_of_server) for queries_of_server in servers]
+
+
+def _aggregates(queries: Iterable[CandidateQuery]) -> set[str]:
+    """Return the aggregates that queries name."""
+    groups = (group for query in queries for group in query.groups)
+    return {name for group in groups for names in group.member_of for name in names}
 
 
 def _amounts(queries: Iterable[CandidateQuery]) -> Mapping[str, set[int]]:

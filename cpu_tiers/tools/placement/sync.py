@@ -71,9 +71,7 @@ def read_state(client: PlacementClient, tree: ProviderTree) -> State:
     root = client.find_provider(tree.root.name)
     family = client.providers_in_tree(root.uuid) if root else ()
     relatives: dict[str, Provider] = {provider.name: provider for provider in family}
-    wanted = {provider.name for provider in tree.providers}
-    if not tree.root_is_foreign:
-        wanted |= {name for name in relatives if is_part(tree.root.name, name)}
+    wanted = _wanted_names(tree, relatives)
     # A provider outside of the family may have the name of a provider of the tree. It is read
     # as well, so that the plan can refuse it before the first write: names are unique.
     present = {name: relatives.get(name) or client.find_provider(name) for name in wanted}
@@ -89,6 +87,13 @@ def read_state(client: PlacementClient, tree: ProviderTree) -> State:
         traits -= state.traits.names
     absent_classes, absent_traits = client.absent_names(classes, traits)
     return State(providers=providers, absent_classes=absent_classes, absent_traits=absent_traits)
+
+
+def _wanted_names(tree: ProviderTree, relatives: Iterable[str]) -> set[str]:
+    wanted = {provider.name for provider in tree.providers}
+    if not tree.root_is_foreign:
+        wanted |= {name for name in relatives if is_part(tree.root.name, name)}
+    return wanted
 
 
 def _read_provider(

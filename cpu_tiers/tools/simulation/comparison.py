@@ -140,9 +140,8 @@ def _first(comparison: Comparison) -> str:
     following = comparison.behind[others[0]]
     if not any(any(comparison.behind[policy]) for policy in others):
         return f"All policies refuse the same: {part}."
-    less = f"{_points(following.mean)} less than {others[0]}, the next"
-    if seeds > 1:
-        less += f" ({100 * following.least:.1f} to {100 * following.most:.1f} by seed)"
+    spread = f" ({100 * following.least:.1f} to {100 * following.most:.1f} by seed)"
+    less = f"{_points(following.mean)} less than {others[0]}, the next{spread * (seeds > 1)}"
     if _is_best_clear(comparison):
         return (
             f"{best} is the best: it refuses {part}, {less}."

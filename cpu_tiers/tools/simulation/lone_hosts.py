@@ -107,9 +107,7 @@ class LoneHosts:
         if candidates is None:
             return None
         free = [stock.free for stock in host.stocks]
-        fits = tuple(
-            all(free[n] >= amount for n, amount in amounts.items()) for amounts in candidates
-        )
+        fits = tuple(_fits(amounts, free) for amounts in candidates)
         if not any(fits) or not _is_host(host):
             return HostRoom(0, "")
         key = solvers, fits
@@ -167,6 +165,10 @@ class LoneHosts:
 
 def _without_end(stock: Stock) -> Stock:
     return Stock(stock.name, stock.inventory, stock.capacity - MAX_AMOUNT)
+
+
+def _fits(amounts: Package[int], free: Sequence[int]) -> bool:
+    return all(free[number] >= amount for number, amount in amounts.items())
 
 
 def _is_host(host: HostProviders) -> bool:

@@ -133,6 +133,17 @@ def limiting(
     return max(sorted(blocked), key=blocked.__getitem__, default="")
 
 
+def _choices_by_pool(
+    claims: Iterable[Mapping[Row, int]], sharing: frozenset[Row]
+) -> dict[Amounts, set[Amounts]]:
+    """Return the choices of a host's own providers for each choice of sharing providers."""
+    choices: dict[Amounts, set[Amounts]] = {}
+    for claim in claims:
+        pool = frozenset(item for item in claim.items() if item[0] in sharing)
+        choices.setdefault(pool, set()).add(frozenset(claim.items()) - pool)
+    return choices
+
+
 def _joined(
     claims: Mapping[str, Sequence[Mapping[Row, int]]],
     sharing: frozenset[Row],
@@ -149,13 +160,10 @@ def _joined(
     packages: list[dict[object, int]] = []
     limits: Counter[frozenset[Amounts]] = Counter()
     for host_claims in claims.values():
-        own_of: dict[Amounts, set[Amounts]] = {}
-        for claim in host_claims:
-            pool = frozenset(item for item in claim.items() if item[0] in sharing)
-            own_of.setdefault(pool, set()).add(frozenset(claim.items()) - pool)
-        first_choices = next(iter(own_of.values()))
-        if all(other == first_choices for other in own_of.values()):
-            limits[frozenset(own_of)] += RepeatedPacking(
+        choices = _choices_by_pool(host_claims, sharing)
+        first_choices = next(iter(choices.values()))
+        if all(other == first_choices for other in choices.values()):
+            limits[frozenset(choices)] += RepeatedPacking(
                 map(dict, first_choices), room, _CLASS_OF_ROW
             ).total
         else:

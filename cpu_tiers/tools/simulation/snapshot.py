@@ -70,6 +70,14 @@ class Snapshot:
                 used.setdefault(uuid, Counter()).update(amounts)
         return (replace(p, used=used.get(p.uuid, {})) for p in self.providers)
 
+    def _consumers_on(self, kept: Collection[str]) -> dict[str, Mapping[str, Mapping[str, int]]]:
+        """Return what consumers hold of some providers, without those that hold nothing."""
+        return {
+            consumer: held
+            for consumer, allocations in self.consumers.items()
+            if (held := {uuid: allocations[uuid] for uuid in allocations if uuid in kept})
+        }
+
     def without_trees(self, roots: Collection[str]) -> "tuple[Snapshot, tuple[str, ...]]":
         """Return the snapshot without some provider trees, and the names of their roots.
 
@@ -79,16 +87,11 @@ class Snapshot:
             return self, ()
         trees = ProviderIndex(self.providers)
         kept = {uuid for uuid in trees.by_id if trees.roots[uuid] not in roots}
-        consumers = {
-            consumer: held
-            for consumer, allocations in self.consumers.items()
-            if (held := {uuid: allocations[uuid] for uuid in allocations if uuid in kept})
-        }
         names = sorted(trees.name(uuid) for uuid in roots if uuid in trees.by_id)
         smaller = replace(
             self,
             providers=tuple(each for each in self.providers if each.uuid in kept),
-            consumers=consumers,
+            consumers=self._consumers_on(kept),
         )
         return smaller, tuple(names)
 

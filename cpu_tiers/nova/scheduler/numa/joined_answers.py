@@ -55,10 +55,9 @@ def _join_answers(
     all_summaries: dict[str, Mapping[str, Any]] = {}
     server = numa_request.server
     for request in (resources, *numa_request.fallbacks):
-        answer = _ask(original, self, context, request)
-        if answer is None and request is not resources:
-            # Nova alone would not need this answer, so it is asked for once more.
-            answer = _ask(original, self, context, request)
+        # Nova alone would not need the answer of a fallback, so it is asked for once more.
+        attempts = 1 if request is resources else 2
+        answer = _ask(original, self, context, request, attempts)
         if answer is None and not joined:
             return None
         if answer is None:
@@ -77,9 +76,23 @@ def _join_answers(
 
 
 def _ask(
-    original: Function, client: ReportClient, context: RequestContext, resources: ResourceRequest
+    original: Function,
+    client: ReportClient,
+    context: RequestContext,
+    resources: ResourceRequest,
+    attempts: int,
 ) -> Any:
     """Return the usable part of Placement's answer; ``None`` for a failed query, as Nova does."""
+    for _ in range(attempts):
+        answer = _ask_once(original, client, context, resources)
+        if answer is not None:
+            return answer
+    return None
+
+
+def _ask_once(
+    original: Function, client: ReportClient, context: RequestContext, resources: ResourceRequest
+) -> Any:
     try:
         answer = original(client, context, resources)
         # None is a failed connection (Nova's safe_connect), (None, None, None) a refusal. Nova
