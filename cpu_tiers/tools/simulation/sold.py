@@ -190,15 +190,7 @@ def sold_cloud(
     ordered = sorted(
         snapshot.providers, key=lambda p: (hosts_by_id[p.uuid], p.parent is not None, p.name)
     )
-    parts: dict[str, dict[str, list[SoldPart]]] = {}
-    named, known = tuple(tiers), dict[object, str]()
-    for consumer, allocations in snapshot.consumers.items():
-        tier = _tier(allocations.values(), named, known)
-        for uuid, held in allocations.items():
-            place = hosts_by_id[uuid], providers.name(uuid)
-            for name, amount in held.items():
-                part = SoldPart(consumer, tier, *place, name, amount)
-                parts.setdefault(uuid, {}).setdefault(name, []).append(part)
+    parts = _parts_by_provider(snapshot, tuple(tiers), providers)
     amounts: list[SoldAmount] = []
     listed: list[SoldPart] = []
     for provider in ordered:
@@ -225,6 +217,22 @@ def sold_cloud(
         note=states.note if hosts else "",
         no_servers=no_servers,
     )
+
+
+def _parts_by_provider(
+    snapshot: Snapshot, tiers: Sequence[Tier], providers: ProviderIndex
+) -> dict[str, dict[str, list[SoldPart]]]:
+    """Return what each consumer has of each provider, by the uuid and by resource class."""
+    parts: dict[str, dict[str, list[SoldPart]]] = {}
+    known: dict[object, str] = {}
+    for consumer, allocations in snapshot.consumers.items():
+        tier = _tier(allocations.values(), tiers, known)
+        for uuid, held in allocations.items():
+            place = providers.root(uuid).name, providers.name(uuid)
+            for name, amount in held.items():
+                part = SoldPart(consumer, tier, *place, name, amount)
+                parts.setdefault(uuid, {}).setdefault(name, []).append(part)
+    return parts
 
 
 def _tier(

@@ -118,12 +118,17 @@ def pair_faults(
             _remedy_without_amount(expected, step),
         )
     elif SHARES in specs and amount not in (None, expected):
-        faults.add(
-            f"flavor {flavor.name}, extra specs {SHARES} and {AMOUNT}",
-            f"the guest weighs {specs[SHARES]}, and the server claims {amount} shares",
-            f"set {AMOUNT} to {expected}" if expected else "remove the claim of dedicated vCPUs",
-        )
+        faults.add(*_other_amount(flavor, amount, expected))
     return tuple(faults.faults)
+
+
+def _other_amount(flavor: Flavor, amount: int | None, expected: int) -> Fault:
+    """Return the fault of a flavor whose amount is not the weight of the guest."""
+    return Fault(
+        f"flavor {flavor.name}, extra specs {SHARES} and {AMOUNT}",
+        f"the guest weighs {flavor.extra_specs[SHARES]}, and the server claims {amount} shares",
+        f"set {AMOUNT} to {expected}" if expected else "remove the claim of dedicated vCPUs",
+    )
 
 
 def _remedy_without_amount(expected: int, step: Step | None) -> str:
