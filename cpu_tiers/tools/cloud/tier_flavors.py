@@ -16,7 +16,7 @@ from oslo_config import cfg
 from cpu_tiers.errors import FaultList, InvalidInput, printable
 from cpu_tiers.extra_specs.shares import effective_shares
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.names import DISK_GB, VCPU_SHARES
+from cpu_tiers.model.names import DISK_GB, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.tools.frame.cloud_source import CloudSource, warn_of_left_out_flavors
 from cpu_tiers.tools.frame.server_request import queries_of
 from cpu_tiers.tools.frame.terminal import join_names
@@ -27,6 +27,11 @@ from cpu_tiers.tools.tiers.tier import Tier, unnamed_tier
 from cpu_tiers.translators import ServerRequest
 
 LOG = logging.getLogger(__name__)
+
+BARE_METAL = "bare metal"
+"""The row of flavors without CPUs, which ask for a node of Ironic."""
+
+CPUS = frozenset({VCPU, PCPU})
 
 Amounts = frozenset[tuple[str, int]]
 """The amounts of a server by resource class, without the disk, which may be a volume."""
@@ -80,14 +85,16 @@ def tier_flavors(
     :raises InvalidInput: the cloud has no flavors, or all have faults.
     """
     faults, differing = FaultList(), []
-    by_tier: dict[Fraction | None, list[_Rated]] = {}
+    by_tier: dict[tuple[bool, Fraction | None], list[_Rated]] = {}
     for given in cloud.flavors(faults):
         flavor = change(given) if change else given
         with faults:
             queries = queries_of(conf, server._replace(flavor=flavor), member_of)
             shares = effective_shares(flavor)
             tier = None if shares is None else Fraction(shares.weight(flavor.vcpus), flavor.vcpus)
-            by_tier.setdefault(tier, []).append(_Rated(is_plain(flavor), flavor, queries))
+            has_cpus = not CPUS.isdisjoint(queries.first[0].resources())
+            rated = _Rated(is_plain(flavor), flavor, queries)
+            by_tier.setdefault((has_cpus, tier), []).append(rated)
             if pair_faults(flavor, query_vcpu_shares=True):
                 differing.append(printable(flavor.name))
     warn_of_left_out_flavors(faults)
@@ -99,15 +106,16 @@ def tier_flavors(
         )
     if not by_tier:
         raise InvalidInput.of(cloud.name, "no flavors", "name a file with flavors")
-    names = {Fraction(tier.shares.amount): tier.name for tier in tiers}
+    names: dict[Fraction | None, str] = {Fraction(t.shares.amount): t.name for t in tiers}
     common = _servers_by_amounts(sold)
+    in_order = sorted(by_tier, key=lambda key: (not key[0], -(key[1] or 0)))
     return [
         _representative(
-            unnamed_tier(tier) if tier is None else names.get(tier, unnamed_tier(tier)),
-            by_tier[tier],
+            names.get(tier, unnamed_tier(tier)) if has_cpus else BARE_METAL,
+            by_tier[has_cpus, tier],
             common,
         )
-        for tier in sorted(by_tier, key=lambda tier: -(tier or 0))
+        for has_cpus, tier in in_order
     ]
 
 

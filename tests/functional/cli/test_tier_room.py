@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.names import COMPUTE_NODE, VCPU_SHARES
+from cpu_tiers.model.providers import Provider
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
+from cpu_tiers.tools.simulation.snapshot import Snapshot
 from tests.functional.conftest import CANNED
 from tests.functional.placement.providing import provide
 
@@ -109,3 +113,24 @@ def test_without_an_answer_the_room_of_tiers_is_left_out(
     seen.clear()
     run(*conf, "cloud", "show", "-f", "json")
     assert not [line for line in seen if "flavors" in line or "candidates" in line]
+
+
+def test_bare_metal_has_a_row_of_its_own(run: Command, save: Command) -> None:
+    """A flavor with CPUs does not stand for a flavor of Ironic's nodes."""
+    node = {"CUSTOM_METAL": Inventory(total=1, max_unit=1)}
+    providers = tuple(
+        Provider(uuid=n, name=n, inventories=node, traits=frozenset({COMPUTE_NODE})) for n in "ab"
+    )
+    specs = {f"resources:{name}": "0" for name in ("VCPU", "MEMORY_MB", "DISK_GB")}
+    specs["resources:CUSTOM_METAL"] = "1"
+    flavors = (
+        Flavor(name="metal", vcpus=8, memory_mb=8192, root_gb=9, extra_specs=specs),
+        Flavor(name="plain", vcpus=1, memory_mb=512),
+    )
+    snapshot = Snapshot(providers=providers, consumers={}, flavors=flavors)
+    path = save(snapshot.to_json(), "cloud.json")
+    rows = json.loads(run("capacity", "--snapshot", path, "-f", "json").stdout)
+    assert [(row["tier"], row["flavor"], row["more"]) for row in rows] == [
+        ("no tier", "plain", 0),
+        ("bare metal", "metal", 2),
+    ]
