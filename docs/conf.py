@@ -1,6 +1,7 @@
 """Sphinx configuration."""
 
 from importlib.metadata import version as version_of
+from pathlib import Path
 
 project = "cpu-tiers"
 author = "the cpu-tiers developers"
@@ -22,6 +23,7 @@ html_theme_options = {
 }
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_search_scorer = str(Path(__file__).with_name("search-scorer.js"))
 html_last_updated_fmt = "%Y-%m-%d"
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
