@@ -56,11 +56,11 @@ class HostPromises:
 
         :param around: the cgroups above and beside the guests.
         """
-        of_guests = sum(
+        guests_weight = sum(
             (
                 shared_weight(guest.cgroup.weight or 0, guest.domain.vcpu_sets, self._dedicated)
                 for guest in guests
             ),
             Fraction(0),
         )
-        return float(of_guests + sum(foreign_weights(around, of_guests)))
+        return float(guests_weight + sum(foreign_weights(around, guests_weight)))

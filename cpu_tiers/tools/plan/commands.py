@@ -337,9 +337,9 @@ class PlanRelieve(_PlanCommand):
         }
         weights = request_traits(self.conf.filter_scheduler, {}).of_hosts(summaries)
         return {
-            root: min(of, key=of.__getitem__)
-            for root, of in weights.items()
-            if min(of.values()) < 0
+            root: min(trait_weights, key=trait_weights.__getitem__)
+            for root, trait_weights in weights.items()
+            if min(trait_weights.values()) < 0
         }
 
 

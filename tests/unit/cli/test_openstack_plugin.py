@@ -59,6 +59,11 @@ def test_a_client_command_is_the_command_of_the_program(command: EntryPoint) -> 
     assert created.cmd_name == "cpu tier it"
 
 
+def test_the_plugin_has_only_the_classes_of_commands() -> None:
+    with pytest.raises(AttributeError, match="has no command FlavorShows"):
+        openstack_plugin.FlavorShows  # noqa: B018  # as the client reads an entry point
+
+
 def test_the_program_loads_nothing_of_the_client() -> None:
     loaded = loaded_by("import cpu_tiers.tools.frame.app, cpu_tiers.tools.cloud.explain")
     assert not loaded & {"openstackclient", "osc_lib", "openstack"}
