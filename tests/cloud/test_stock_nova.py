@@ -3,6 +3,7 @@
 The tests are steps of one life of a cloud, and run in their order.
 """
 
+from tests.cloud.beside_nova import install_beside_nova
 from tests.cloud.gold import BOOT
 from tests.cloud.page import Page, Shell
 
@@ -19,7 +20,11 @@ def note(event, arguments):
         os.close(file)
 sys.addaudithook(note)
 """
-"""Python runs it at the start of each process, and notes each module that is imported later."""
+"""A module that notes each module that is imported later.
+
+Python imports it at the start of each process, as a ``.pth`` file says. A ``sitecustomize`` of an
+environment would be hidden by the one of Debian.
+"""
 
 
 def follow(shell: Shell, *blocks: str) -> None:
@@ -45,17 +50,7 @@ def test_a_server_from_before(shell: Shell) -> None:
 
 
 def test_the_page_to_a_gold_server(shell: Shell) -> None:
-    # The cloud has no way to PyPI: the command
-    # finds its libraries, and Nova for "allocation heal", in the environment of the cloud.
-    shell.output_of("export PIP_NO_DEPS=1")
-    own, *others = PAGE.take("python3 -m venv").steps()
-    shell.follow(own)
-    shell.output_of(
-        "python3 -c 'import sysconfig; print(sysconfig.get_path(\"purelib\"))'"
-        " > $(echo /opt/cpu-tiers/lib/python*/site-packages)/cloud.pth"
-    )
-    for step in others:
-        shell.follow(step)
+    install_beside_nova(shell, PAGE)
     follow(shell, "provider-yaml", "flavor pair --all", "allocation heal")
     assert held(shell, "old") == "{'VCPU': 1, 'MEMORY_MB': 128, 'CUSTOM_VCPU_SHARES': 50}"
     follow(shell, "server create gold1", "capacity")
@@ -68,14 +63,15 @@ def test_no_service_of_nova_has_loaded_cpu_tiers(shell: Shell) -> None:
     shell.output_of(
         "SITE=$(python3 -c 'import sysconfig; print(sysconfig.get_path(\"purelib\"))')"
     )
-    shell.output_of(f"cat >$SITE/sitecustomize.py <<'END'\n{LISTS_IMPORTS}END")
+    shell.output_of(f"cat >$SITE/lists_imports.py <<'END'\n{LISTS_IMPORTS}END")
+    shell.output_of("echo import lists_imports >$SITE/lists_imports.pth")
     shell.output_of("systemctl restart nova-api nova-scheduler nova-compute")
     shell.output_of(f"{BOOT} gold2 --flavor gold")
     for module in SERVICES:
         shell.output_of(f"grep -qx {module} /run/nova/modules.* && echo loaded", "loaded")
     listed = shell.output_of("cat /run/nova/modules.*").splitlines()
     assert [module for module in listed if module.startswith("cpu_tiers")] == []
-    shell.output_of("rm $SITE/sitecustomize.py; openstack server delete gold2 --wait")
+    shell.output_of("rm $SITE/lists_imports.*; openstack server delete gold2 --wait")
 
 
 def test_the_way_back(shell: Shell) -> None:
