@@ -107,7 +107,7 @@ class OneRouter(fixtures.Fixture):
 class KeepsTuning(fixtures.Fixture):
     """Has Nova's fake libvirt keep how a guest is tuned, as a real libvirt does."""
 
-    elements = ("cputune", "numatune", "memoryBacking")
+    elements: tuple[str, ...] = ("cputune", "numatune", "memoryBacking")
 
     def _setUp(self) -> None:  # noqa: N802  # fixtures looks for this name
         parse, describe = fakelibvirt.Domain._parse_definition, fakelibvirt.Domain.XMLDesc

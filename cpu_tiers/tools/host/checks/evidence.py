@@ -171,19 +171,18 @@ class Kind(Enum):
         "claim",
         "the allocation in Placement does not match the guest: nova-scheduler may choose this"
         " host for too many servers",
-        "run cpu-tiers reshape plan, then cpu-tiers allocation heal; if the guest is migrating,"
-        " wait until the migration ends",
-        "run cpu-tiers allocation heal --plan --host with the name of this host, on a machine with"
-        " nova-conductor, then with --apply; if the guest is migrating, wait until the migration"
-        " ends",
+        "if the guest is migrating, wait until the migration ends; if too little is allocated,"
+        " run cpu-tiers allocation heal --plan --host with the name of this host, on a machine"
+        " with nova-conductor, then with --apply; if too much is allocated, resize the server to"
+        " another flavor",
     )
     OVERCOMMITTED = (
         "overcommitted",
         "more is allocated than the provider has: a server may get less than promised, for"
         " example less CPU time for a share",
         "move servers to other hosts, or undo the change of vcpu_share_multiplier,"
-        " cpu_shared_set or cpu_allocation_ratio; without such a change, run cpu-tiers placement"
-        " check",
+        " cpu_shared_set or cpu_allocation_ratio and restart nova-compute; without such a change,"
+        " run cpu-tiers placement check",
         "move servers to other hosts, or undo the change of vcpu_share_multiplier,"
         " cpu_shared_set or cpu_allocation_ratio, write the provider.yaml again, and restart"
         " nova-compute; without such a change, run cpu-tiers placement check",
@@ -192,8 +191,13 @@ class Kind(Enum):
         "oversold",
         "while all guests of the host are busy, a guest with a tier gets less CPU time than its"
         " shares are sold as, however right all weights are",
-        "move the servers without a tier to hosts that sell no tiers, or give their flavors a"
-        " weight and resize the servers; resolve the findings weight, foreign and overcommitted",
+        "resize the servers without a tier to flavors with quota:cpu_shares_multiplier, or set"
+        " [libvirt] least_weight_without_tier on every host and run the audit with --fix, or move"
+        " these servers to hosts that sell no tiers; resolve the findings weight, flavor, claim,"
+        " foreign and overcommitted",
+        "resize the servers without a tier to flavors with quota:cpu_shares and its pair"
+        " (cpu-tiers flavor pair), or move these servers to hosts that sell no tiers; resolve the"
+        " findings weight, flavor, claim, foreign and overcommitted",
     )
     SOLD = (
         "sold",
