@@ -4,7 +4,7 @@ import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from oslo_config import cfg
 
@@ -13,13 +13,12 @@ from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.numa import absent_pages
 from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.names import MULTIPLIER_TRAIT, VCPU_SHARES
 from cpu_tiers.model.numa import page_size_of
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.documents import Check, read_flavors
 from cpu_tiers.tools.frame.formatting import ListCommand
-from cpu_tiers.tools.frame.ladder_options import scheduler_of
+from cpu_tiers.tools.frame.ladder_options import has_driver, scheduler_of
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.server_request import (
     add_numa_argument,
@@ -31,18 +30,15 @@ from cpu_tiers.tools.frame.server_request import (
     tell_unknown_additions,
     without_root_disk,
 )
-from cpu_tiers.tools.frame.terminal import ProgressLine
+from cpu_tiers.tools.frame.terminal import ProgressLine, join_names
 from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud
+from cpu_tiers.tools.placement.inventories import placement_facts
 from cpu_tiers.tools.simulation.reasons import never_served
 from cpu_tiers.tools.tiers.flavor_advice import idle_keys, misspelt_keys
 from cpu_tiers.tools.tiers.ladder import Step, step_of_cloud, step_of_host
 from cpu_tiers.tools.tiers.pair import AMOUNT, pair_faults
 from cpu_tiers.translators import ServerRequest, Translator
 from cpu_tiers.translators.broken_rules import request_faults
-
-if TYPE_CHECKING:
-    pass
-
 
 LOG = logging.getLogger(__name__)
 
@@ -104,7 +100,7 @@ class FlavorCheck(NovaConfCommand, ListCommand):
 
         cloud = self.cloud_source(parsed_args, conf)
         asks_cloud = parsed_args.hosts or parsed_args.all
-        step = cache(lambda: _step(conf, cloud) if asks_cloud else None)
+        step = cache(lambda: _step(conf, cloud if asks_cloud else None))
         if parsed_args.hosts:
             self.find_tiers(conf, cloud)
         with ProgressLine("reading flavors") as progress:
@@ -118,6 +114,7 @@ class FlavorCheck(NovaConfCommand, ListCommand):
                 tell_unknown_additions(conf)
                 progress.tell("asking Placement for hosts")
                 _check_hosts(cloud, checked, progress)
+        _tell_unknown_effect(checked, step)
         rows = [row for item in checked for row in item.rows()]
         self.status = FOUND if rows else 0
         LOG.info("flavors: %d, faults: %d", sum(c.flavor is not None for c in checked), len(rows))
@@ -130,22 +127,34 @@ AskStep = Callable[[], Step | None]
 _OF_TIERS = frozenset({MULTIPLIER, SHARES, AMOUNT})
 
 
-def _step(conf: cfg.ConfigOpts, cloud: CloudSource) -> Step | None:
-    """Return the step of the cloud; ``None`` if the multiplier may have an effect there.
+def _step(conf: cfg.ConfigOpts, cloud: CloudSource | None) -> Step | None:
+    """Return the step of the cloud; ``None`` if the effect of a multiplier is unknown.
 
     A nova.conf with credentials alone says nothing of nova-scheduler. So the multiplier may have
-    an effect where a host has the trait of the driver, and nothing is said where no host reports
-    shares yet.
+    an effect where a host has the trait of the driver, unless nova.conf names Nova's own driver.
+    The effect is also unknown where no host reports shares yet, and without a cloud.
     """
     if conf.filter_scheduler.query_placement_for_vcpu_shares:
         return Step.DRIVER
+    if cloud is None:
+        return None
     with cloud.placement() as client:
-        has_driver = MULTIPLIER_TRAIT in client.traits_in_use()
-        has_shares = VCPU_SHARES not in client.absent_names([VCPU_SHARES], [])[0]
-    if has_driver or not has_shares:
+        facts = placement_facts(client)
+    if not facts.has_shares or (facts.has_trait and has_driver(conf) is not False):
         return None
     host = step_of_host(reports_shares=True, has_driver=False)
     return step_of_cloud([host], scheduler_of(conf))
+
+
+def _tell_unknown_effect(checked: Sequence[_Checked], step: AskStep) -> None:
+    """Say of which flavors the command does not know whether their multiplier has an effect."""
+    names = [c.flavor.name for c in checked if c.flavor and MULTIPLIER in c.flavor.extra_specs]
+    if names and step() is None:
+        LOG.info(
+            "It is not checked whether nova-scheduler requests shares for %s (flavors %s): give"
+            " --all or --hosts, and --config-file with the nova.conf of nova-scheduler.",
+            *(MULTIPLIER, join_names(names)),
+        )
 
 
 def _sources(

@@ -14,8 +14,7 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.numa import NODES, asks_for_nodes
 from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.model.numa import NODE_TRAIT
+from cpu_tiers.model.names import MULTIPLIER_TRAIT, VCPU_SHARES
 from cpu_tiers.tools.frame.cloud_source import (
     CloudSource,
     find_server,
@@ -25,6 +24,7 @@ from cpu_tiers.tools.frame.cloud_source import (
 from cpu_tiers.tools.frame.documents import read_flavor
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.inventories import placement_facts
 from cpu_tiers.tools.simulation.pci_alias import read_pci_aliases
 from cpu_tiers.tools.simulation.server_queries import (
     SchedulerOptions,
@@ -263,21 +263,33 @@ def tell_of_plan(flavors: Iterable[str]) -> None:
 
 
 def find_tiers(conf: cfg.ConfigOpts, cloud: CloudSource) -> None:
-    """Set the options of requests by what Placement shows, and say how to give nova.conf."""
+    """Set the options of requests by the step of the cloud, and say how to give nova.conf.
+
+    Placement does not show the options of nova-scheduler. So this function takes nova-scheduler to
+    request shares where hosts have the driver of cpu-tiers, and nowhere else.
+    """
     with cloud.placement() as client:
-        found = {
-            "query_placement_for_vcpu_shares": VCPU_SHARES
-            not in client.absent_names([VCPU_SHARES], [])[0],
-            "query_placement_for_numa": NODE_TRAIT in client.traits_in_use(),
-        }
+        facts = placement_facts(client)
+    found = {
+        "query_placement_for_vcpu_shares": facts.has_shares and facts.highest_step.requests_shares,
+        "query_placement_for_numa": facts.has_nodes,
+    }
     on = [name for name, is_on in found.items() if is_on]
     for name in on:
         conf.set_override(name, True, "filter_scheduler")
-    if on:  # Placement of a cloud without tiers has nothing to request
+    if on:
         LOG.warning(
             "No nova.conf is given, so the answer is for a nova-scheduler with %s, as Placement"
-            " shows; give --config-file FILE for the options of your nova-scheduler.",
+            " shows, where the traits of hosts stay after a way back; give --config-file FILE for"
+            " the options of your nova-scheduler.",
             " and ".join(f"{name} = true" for name in on),
+        )
+    elif facts.has_shares:
+        LOG.warning(
+            "No nova.conf is given, so the answer is for a nova-scheduler that requests only the"
+            " shares of resources:%s, as no host has the trait %s of the driver of cpu-tiers; give"
+            " --config-file FILE for the options of your nova-scheduler.",
+            *(VCPU_SHARES, MULTIPLIER_TRAIT),
         )
 
 

@@ -10,7 +10,7 @@ from cpu_tiers.model.providers import Excess, Provider, ProviderIndex
 from cpu_tiers.tools.placement import cloud_reader
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import ReadProgress, untold
-from cpu_tiers.tools.tiers.ladder import Step, step_of_host
+from cpu_tiers.tools.tiers.ladder import PlacementFacts, Step, step_of_host
 from cpu_tiers.tools.tiers.sold import HostShares, Sale
 
 
@@ -77,6 +77,16 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
                 )
             )
     return tuple(reports)
+
+
+def placement_facts(client: PlacementClient) -> PlacementFacts:
+    """Return what Placement shows of the step of a cloud, in two requests."""
+    traits = client.traits_in_use()
+    return PlacementFacts(
+        has_shares=VCPU_SHARES not in client.absent_names([VCPU_SHARES], [])[0],
+        has_trait=MULTIPLIER_TRAIT in traits,
+        has_nodes=NODE_TRAIT in traits,
+    )
 
 
 def read_shares(client: PlacementClient, host: str) -> HostShares:

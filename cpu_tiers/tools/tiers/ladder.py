@@ -64,6 +64,30 @@ class SchedulerFacts:
     requests_nodes: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementFacts:
+    """What Placement shows of all hosts of a cloud together, where no nova.conf tells the step.
+
+    :param has_shares: the class VCPU_SHARES exists.
+    :param has_trait: a host has the trait of the driver of cpu-tiers. The trait stays in Placement
+        after a host has gone back to Nova's own driver.
+    :param has_nodes: a host has NUMA nodes.
+    """
+
+    has_shares: bool
+    has_trait: bool
+    has_nodes: bool
+
+    @property
+    def highest_step(self) -> Step:
+        """The highest step on which a host can stand; lower if a trait has only stayed."""
+        return step_of_host(
+            reports_shares=self.has_shares,
+            has_driver=self.has_shares and self.has_trait,
+            reports_nodes=self.has_nodes,
+        )
+
+
 def step_of_host(
     *, reports_shares: bool, has_driver: bool | None, reports_nodes: bool = False
 ) -> Step:

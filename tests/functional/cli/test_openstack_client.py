@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 from cpu_tiers.conf.read import read_config
+from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
+from cpu_tiers.model.names import MULTIPLIER_TRAIT
 from cpu_tiers.tools.placement.session import connect
+from cpu_tiers.tools.placement.sync import sync
 from tests.functional.cli.fork_server import ForkServer
 from tests.functional.placement.keystone import IS_MISSING, credentials
 from tests.functional.placement.providing import provide
@@ -234,7 +237,7 @@ def test_help_and_completion_ask_no_cloud(openstack: Openstack) -> None:
 def test_tiers_without_nova_conf(
     openstack: Openstack, flavor: Command, save: Command, auth_url: str, tmp_path: Path
 ) -> None:
-    """The class in Placement shows that the cloud has tiers; without the class it has none."""
+    """Requests of shares follow the step of the cloud: a class, then the trait of the driver."""
     gold = flavor({"quota:cpu_shares_multiplier": "100"})
     arguments = ("--os-cloud", "real", "cpu", "tier", "request", "show", gold, "-f", "json")
     plain = openstack(*arguments)
@@ -244,6 +247,12 @@ def test_tiers_without_nova_conf(
     conf = save(f"[placement]\n{options}", "nova.conf")
     with connect(read_config([str(conf)])) as client:
         client.create_resource_class("CUSTOM_VCPU_SHARES")
+    files = openstack(*arguments)
+    assert "CUSTOM_VCPU_SHARES" not in json.loads(files.stdout)["query"]
+    assert "requests only the shares of resources:CUSTOM_VCPU_SHARES" in files.stderr
+    with connect(read_config([str(conf)])) as client:
+        host = ResourceProvider(name="cn1", traits=frozenset({MULTIPLIER_TRAIT}))
+        sync(client, ProviderTree(providers=(host,), managed_classes=frozenset()))
     tiers = openstack(*arguments)
     assert "CUSTOM_VCPU_SHARES:" in json.loads(tiers.stdout)["query"]
     assert "query_placement_for_vcpu_shares = true, as Placement shows" in tiers.stderr
