@@ -57,7 +57,8 @@ class SimulatedCloud:
         self._providers = {
             provider.uuid: provider for providers in self._trees.values() for provider in providers
         }
-        self.hosts: tuple[HostProviders, ...] = tuple(hosts_of_trees(self._trees))
+        hosts, self._host_roots = hosts_of_trees(self._trees)
+        self.hosts: tuple[HostProviders, ...] = tuple(hosts)
         self._hosts_of_root: dict[str, list[int]] = {root: [] for root in self._trees}
         for number, host in enumerate(self.hosts):
             for root in {provider.root for provider in host.providers}:
@@ -133,6 +134,14 @@ class SimulatedCloud:
         provider = self._providers.get(uuid)
         return None if provider is None else provider.root
 
+    def host_root_of(self, uuid: str) -> str | None:
+        """Return the root provider of the host of a provider; ``None`` for an unknown provider.
+
+        Equal pools are one host.
+        """
+        root = self.root_of(uuid)
+        return None if root is None else self._host_roots[root]
+
     def is_alone(self, root: str) -> bool:
         """Tell whether only the host's own providers can serve a request, and no shared one."""
         return root in self._alone
@@ -197,7 +206,7 @@ class Solvers:
         if group.in_tree is None:
             return range(len(host.providers))
         root = self._cloud.root_of(group.in_tree)
-        if not group.suffix and root != host.root:
+        if not group.suffix and self._cloud.host_root_of(group.in_tree) != host.root:
             return ()  # Placement takes no shared provider for an unsuffixed group in a tree
         return tuple(n for n, provider in enumerate(host.providers) if provider.root == root)
 

@@ -196,8 +196,16 @@ def is_pool(tree: Sequence[SimulatedProvider]) -> bool:
     )
 
 
-def hosts_of_trees(trees: Mapping[str, Sequence[SimulatedProvider]]) -> list[HostProviders]:
-    """Return the providers that serve the host of each tree, in the order of the trees."""
+def hosts_of_trees(
+    trees: Mapping[str, Sequence[SimulatedProvider]],
+) -> tuple[list[HostProviders], dict[str, str]]:
+    """Return the providers that serve the host of each tree, in the order of the trees.
+
+    Equal pools have the same candidates: all pools of their aggregates, in any order. So the first
+    of them is the host of all of them.
+
+    :returns: the hosts, and by the root of each tree the root of its host.
+    """
     sharing = [
         provider
         for providers in trees.values()
@@ -205,16 +213,15 @@ def hosts_of_trees(trees: Mapping[str, Sequence[SimulatedProvider]]) -> list[Hos
         if SHARING in provider.state.traits
     ]
     by_places: dict[tuple[ProviderLayout, ...], HostLayout] = {}
-    hosts = []
-    pools = set[object]()
+    hosts, host_roots = [], dict[str, str]()
+    pools: dict[object, str] = {}
     for root, providers in trees.items():
         if is_pool(providers):
-            # Equal pools have the same candidates: all pools of their aggregates, in any order.
             state = providers[0].state
-            kind = state.traits, state.aggregates, frozenset(state.inventories)
-            if kind in pools:
+            kind = state.traits, state.aggregates or root, frozenset(state.inventories)
+            host_roots[root] = pools.setdefault(kind, root)
+            if host_roots[root] != root:
                 continue
-            pools.add(kind)
         aggregates = frozenset().union(*(provider.state.aggregates for provider in providers))
         shared = (
             provider
@@ -225,4 +232,5 @@ def hosts_of_trees(trees: Mapping[str, Sequence[SimulatedProvider]]) -> list[Hos
         places = host.places()
         host.layout = by_places.setdefault(places, HostLayout(places))
         hosts.append(host)
-    return hosts
+        host_roots[root] = root
+    return hosts, host_roots

@@ -34,5 +34,20 @@ def test_equal_pools_are_one_tree_and_all_of_them_serve() -> None:
     assert {"host", "pool0", "pool1", "pool2"} == {
         uuid for request in answer.allocation_requests for uuid in request.allocations
     }
+    for n in range(3):
+        of_pool = cloud.candidates(query(group(DISK=1)._replace(in_tree=f"pool{n}")))
+        assert [request.allocations for request in of_pool.allocation_requests] == [
+            {f"pool{n}": {"DISK": 1}}
+        ]
     only_pools = cloud.candidates(query(group(DISK=1))).allocation_requests
     assert len(only_pools) == 3
+
+
+def test_pools_without_an_aggregate_are_not_served_by_each_other() -> None:
+    cloud = SimulatedCloud(provider(f"pool{n}", None, SHARES, DISK=9) for n in range(2))
+    assert [host.root for host in cloud.hosts] == ["pool0", "pool1"]
+    requests = cloud.candidates(query(group(DISK=1))).allocation_requests
+    assert [request.allocations for request in requests] == [
+        {"pool0": {"DISK": 1}},
+        {"pool1": {"DISK": 1}},
+    ]
