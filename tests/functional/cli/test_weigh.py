@@ -93,6 +93,30 @@ def test_equal_hosts_are_ordered_by_uuid(run: Command, save: Command, flavor: Co
     assert [row["host"] for row in rows] == sorted(uuids)
 
 
+@pytest.mark.parametrize(
+    ("count", "options", "shown"),
+    [
+        pytest.param(12, (), 10, id="a table has the best ten"),
+        pytest.param(12, ("--all",), 12, id="--all shows all"),
+        pytest.param(12, ("-f", "json"), 12, id="a program gets all"),
+        pytest.param(10, (), 10, id="ten are all"),
+    ],
+)
+def test_a_table_has_the_best_hosts(
+    run: Command, save: Command, flavor: Command, count: int, options: tuple[str, ...], shown: int
+) -> None:
+    """Host 1 has the most room: its score is the largest."""
+    uuids = [f"{number:08}-0000-4000-8000-000000000000" for number in range(1, count + 1)]
+    summaries = {uuid: summary(uuid, 100 - n) for n, uuid in enumerate(uuids)}
+    answer = save({"allocation_requests": [], "provider_summaries": summaries}, "answer.json")
+    result = run("weigh", flavor({}), "--candidates", answer, *options)
+    assert [uuid for uuid in uuids if uuid in result.stdout] == uuids[:shown]
+    places = [result.stdout.index(uuid) for uuid in uuids[:shown]]
+    assert places == sorted(places)
+    says = f"The best {shown} of {count} hosts (--all shows them):"
+    assert (says in result.stderr) == (shown < count)
+
+
 def test_the_specs_name_of_the_class_is_understood_in_options(
     run: Command, save: Command, flavor: Command
 ) -> None:
