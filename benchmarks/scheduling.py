@@ -3,7 +3,9 @@
 Nova's SchedulerManager reads the computes from its own databases and queries a real Placement;
 both use SQLite files, copies of the files that :func:`build` has filled. Each line on standard
 input is a request for a server. The answer is the CPU time of the request in seconds, and
-Placement's part of it. ``benchmarks/select_destinations.py`` starts this program.
+Placement's part of it; for the line ``count`` it is the calls of functions, the calls of cpu-tiers
+among them, and the requests to Placement. ``benchmarks/select_destinations.py`` starts this
+program.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -81,6 +83,9 @@ WAYS = {
 decision; with all options."""
 
 _URL = "http://placement.bench"
+
+OUR_CODE = f"{os.sep}cpu_tiers{os.sep}"
+"""In the path of a file of cpu-tiers; Placement's part is not counted."""
 
 
 NOVA_CONF = """
@@ -217,16 +222,34 @@ def request_spec(admin: context.RequestContext, specs: dict[str, str]) -> object
 
 
 class TimedTransport(WsgiTransport):
-    """A transport that adds up the CPU seconds of Placement."""
+    """A transport that counts requests, and adds up the CPU seconds of Placement."""
 
     seconds = 0.0
+    requests = 0
 
     def send(self, *args: Any, **kwargs: Any) -> requests.Response:
-        """Return the response of the application."""
+        """Return the response of the application; its calls are not counted."""
+        counting = sys.getprofile()
+        sys.setprofile(None)
         start = time.process_time()
         response = super().send(*args, **kwargs)
         self.seconds += time.process_time() - start
+        self.requests += 1
+        sys.setprofile(counting)
         return response
+
+
+class Calls:
+    """Counts the calls of functions, also of those in C, of all code and of cpu-tiers."""
+
+    def __init__(self) -> None:
+        self.all = self.ours = 0
+
+    def __call__(self, frame: Any, event: str, _: Any) -> None:
+        """Count an event of the interpreter; a call of C counts for the code that calls."""
+        if event in {"call", "c_call"}:
+            self.all += 1
+            self.ours += OUR_CODE in frame.f_code.co_filename
 
 
 class Scheduler(NamedTuple):
@@ -316,12 +339,24 @@ def schedule(scheduling: Scheduler, specs: dict[str, str]) -> tuple[float, float
     return took
 
 
+def count(scheduling: Scheduler, specs: dict[str, str]) -> tuple[int, int, int]:
+    """Return the calls of a request, those of cpu-tiers, and the requests to Placement."""
+    calls, before = Calls(), scheduling.placement.requests
+    sys.setprofile(calls)
+    try:
+        schedule(scheduling, specs)
+    finally:
+        sys.setprofile(None)
+    return calls.all, calls.ours, scheduling.placement.requests - before
+
+
 def serve(way: str, databases: Path) -> None:
-    """Answer each line of standard input with the CPU seconds of a request."""
+    """Answer each line of standard input with the CPU seconds, or the calls, of a request."""
     with scheduler(way, databases) as scheduling:
         print("ready", flush=True)
-        for _ in sys.stdin:
-            print(*schedule(scheduling, WAYS[way].extra_specs), flush=True)
+        for line in sys.stdin:
+            answer = count if line.strip() == "count" else schedule
+            print(*answer(scheduling, WAYS[way].extra_specs), flush=True)
 
 
 if __name__ == "__main__":
