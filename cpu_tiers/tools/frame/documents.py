@@ -181,8 +181,7 @@ def _load(text: str | bytes) -> Any:
     return load_json(text, object_pairs_hook=_unique, parse_constant=_refuse)
 
 
-def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    pairs = list(pairs)
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
         counts = Counter(key for key, _ in pairs)

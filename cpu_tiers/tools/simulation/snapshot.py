@@ -188,7 +188,7 @@ class _Place(DocumentPlace):
 
     def amounts(self, body: Mapping[str, Any]) -> dict[str, int]:
         """Return the amounts of an object, each at least 1."""
-        if all(type(amount) is int and 1 <= amount <= MAX_AMOUNT for amount in body.values()):
+        if _are_amounts(body):
             return dict(body)
         return {name: (self / name).amount(amount, 1) for name, amount in body.items()}
 
@@ -274,17 +274,33 @@ def _inventory(at: _Place, body: object, known: dict[str, Inventory]) -> Invento
 def _consumers(
     at: _Place, bodies: Mapping[str, object], providers: Iterable[Provider]
 ) -> Mapping[str, Allocations]:
-    classes = {provider.uuid: provider.inventories for provider in providers}
-    consumers = {}
+    known = {provider.uuid for provider in providers}
+    consumers: dict[str, Allocations] = {}
     for consumer, body in bodies.items():
+        if isinstance(body, dict) and _are_allocations(body, known):
+            consumers[consumer] = body
+            continue
         allocations: dict[str, dict[str, int]] = {}
         for uuid, amounts in (at / f"consumers {consumer}").of(body, dict).items():
             place = at / f"consumers {consumer}" / uuid
-            if uuid not in classes:
+            if uuid not in known:
                 place.wrong(uuid, "name a provider of this document")
             allocations[uuid] = place.amounts(place.of(amounts, dict))
         consumers[consumer] = allocations
     return consumers
+
+
+def _are_allocations(body: Mapping[str, object], known: Collection[str]) -> bool:
+    """Tell whether an object is without faults, as nearly all consumers are."""
+    return all(
+        uuid in known and isinstance(amounts, dict) and _are_amounts(amounts)
+        for uuid, amounts in body.items()
+    )
+
+
+def _are_amounts(body: Mapping[str, object]) -> bool:
+    # isinstance(True, int) is true
+    return all(type(amount) is int and 1 <= amount <= MAX_AMOUNT for amount in body.values())
 
 
 def _flavors(at: _Place, bodies: Iterable[object]) -> Iterable[Flavor]:

@@ -228,10 +228,11 @@ def _parts_by_provider(
     for consumer, allocations in snapshot.consumers.items():
         tier = _tier(allocations.values(), tiers, known)
         for uuid, held in allocations.items():
-            place = providers.root(uuid).name, providers.name(uuid)
+            host, provider_name = providers.root(uuid).name, providers.by_id[uuid].name
+            of_provider = parts.setdefault(uuid, {})
             for name, amount in held.items():
-                part = SoldPart(consumer, tier, *place, name, amount)
-                parts.setdefault(uuid, {}).setdefault(name, []).append(part)
+                part = SoldPart(consumer, tier, host, provider_name, name, amount)
+                of_provider.setdefault(name, []).append(part)
     return parts
 
 
@@ -268,7 +269,10 @@ def _amount(
         limit, capacity = inventory.limit, inventory.capacity
         if inventory.is_reserved_whole:
             capacity = min(used, limit)
-    tiers = _added((part.tier, TierSale(1, part.amount)) for part in parts)
+    tiers: dict[str, TierSale] = {}
+    for part in parts:
+        before = tiers.get(part.tier, NOTHING)
+        tiers[part.tier] = TierSale(before.servers + 1, before.used + part.amount)
     return SoldAmount(
         host=host,
         provider=provider.name,
