@@ -2,16 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId
 from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.providers import Provider
 
 INSTANCE = "INSTANCE"
 """The consumer type that Nova gives to servers."""
 
 MIGRATION = "MIGRATION"
 """The consumer type of migrations, which hold the allocations of the source host."""
+
+
+class ListedProvider(NamedTuple):
+    """A provider in a list of providers: without inventories, but with its generation."""
+
+    provider: Provider
+    generation: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

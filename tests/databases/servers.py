@@ -73,10 +73,13 @@ SERVERS: dict[str, Server] = {"mariadb": _mariadb, "postgresql": postgresql}
 
 
 @contextmanager
-def placement(folder: Path, database: str, **options: object) -> Iterator[str]:
+def placement(
+    folder: Path, database: str, *, workers: int = WORKERS, **options: object
+) -> Iterator[str]:
     """Serve Placement in several processes, each with threads; yield its URL.
 
     :param database: the URL of its database, which is empty or Placement's own.
+    :param workers: the number of processes.
     :param options: of the section ``[placement]`` of placement.conf.
     """
     home = configuration.placement(folder, database, {"placement": options})
@@ -85,7 +88,7 @@ def placement(folder: Path, database: str, **options: object) -> Iterator[str]:
     sync = [str(BIN / "placement-manage"), "--config-dir", str(home), "db", "sync"]
     subprocess.run(sync, check=True, capture_output=True, cwd=ROOT)
     port = free_port()
-    command = [str(BIN / "gunicorn"), f"--bind=127.0.0.1:{port}", f"--workers={WORKERS}"]
+    command = [str(BIN / "gunicorn"), f"--bind=127.0.0.1:{port}", f"--workers={workers}"]
     command += [f"--threads={THREADS}", "--keep-alive=60", "--timeout=120"]
     command += ["--no-control-socket", "placement.wsgi.api:application"]
     server = Daemon(name="gunicorn", command=command, folder=folder, env=environment)

@@ -2,7 +2,7 @@
 
 ``faults`` is the list of what goes wrong: pairs of a pattern, and what happens to
 the first request line (``PUT /resource_providers/…``) that has it. Each entry
-serves once.
+serves once. ``after LINE`` answers when another request line has come.
 """
 
 import json
@@ -88,6 +88,11 @@ class Handler(BaseHTTPRequestHandler):
         if fault == "silence":
             self.server.closing.wait(10)
             self.close_connection = True
+        elif fault and fault.startswith("after "):
+            while fault.removeprefix("after ") not in self.server.seen:
+                if self.server.closing.wait(0.02):
+                    return
+            self.send(*self.ask_placement(body))
         elif fault == "closed":
             self.close_connection = True
         elif fault == "answer lost":

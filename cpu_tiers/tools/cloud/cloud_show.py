@@ -122,7 +122,7 @@ class CloudShow(NovaConfCommand, ListCommand):
     formatter_namespace = "cpu_tiers.formatter.text"
     formatter_default = "text"
 
-    takes_snapshot = True
+    takes_snapshot = reads_all_providers = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -253,7 +253,7 @@ def read_cloud(cloud: CloudSource) -> Snapshot:
     if cloud.snapshot is not None:
         return cloud.snapshot
     with ProgressLine("asking Placement") as line, cloud.placement() as client:
-        return read_sold_cloud(client, partial(line.tell_number, "providers"))
+        return read_sold_cloud(client, partial(line.tell_number, "providers"), cloud.jobs)
 
 
 def _server_names(cloud: CloudSource) -> Mapping[str, str]:

@@ -19,7 +19,7 @@ class CloudSnapshot(NovaConfCommand):
     The command asks Placement and Nova, and changes nothing. Only the user may read the file.
     """
 
-    takes_snapshot = True
+    takes_snapshot = reads_all_providers = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", metavar="FILE", help="path of the file to write")

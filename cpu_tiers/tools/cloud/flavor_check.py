@@ -67,7 +67,7 @@ class FlavorCheck(NovaConfCommand, ListCommand):
 
     all_help = "check all flavors of the cloud: ask Nova with the credentials in [placement]"
 
-    takes_snapshot = True
+    takes_snapshot = reads_all_providers = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -178,7 +178,9 @@ def _check_hosts(cloud: CloudSource, checked: Sequence[_Checked], progress: Prog
     strangers = cloud.service_states.strangers
     with cloud.placement() as client:
         present = client.traits_in_use()
-        empty = read_empty_cloud(client, named, partial(progress.tell_number, "providers"))
+        empty = read_empty_cloud(
+            client, named, partial(progress.tell_number, "providers"), cloud.jobs
+        )
     if page_size_of(present) is None:
         LOG.info("No host reports its page sizes, so page sizes are not checked.")
     has_hosts = any(host.root not in strangers for host in empty.hosts)

@@ -239,6 +239,7 @@ class CloudSource:
 
     :param snapshot_path: the file of the snapshot; ``None`` for the cloud.
     :param has_nova: whether there is a Nova beside the Placement.
+    :param jobs: so many requests at the same time read all providers.
     :ivar snapshot: ``None`` for the cloud.
     :raises InvalidInput: the file is no snapshot.
     """
@@ -250,7 +251,9 @@ class CloudSource:
         snapshot_path: str | None,
         *,
         has_nova: bool = True,
+        jobs: int = 1,
     ) -> None:
+        self.jobs = jobs
         self._has_nova = has_nova
         self._services, self._placement, self._path = services, placement, snapshot_path
         self.snapshot = None if snapshot_path is None else read_snapshot(snapshot_path)

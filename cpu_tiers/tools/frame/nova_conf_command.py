@@ -42,9 +42,21 @@ WRITES = "the command writes to Placement"
 """A reason to refuse a snapshot."""
 
 
+JOBS = 4
+"""So many requests to Placement at the same time leave a Placement in use free for others."""
+
+MOST_JOBS = 10
+"""So many connections to a service does ``requests`` keep open."""
+
 _EXTRAS = dict.fromkeys(("altair", "jinja2", "vl_convert"), "page")
 _EXTRAS["prometheus_client"] = "prometheus"
 """The extra of cpu-tiers that installs a library, which is imported where it is needed."""
+
+
+def _jobs(text: str) -> int:
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_JOBS:
+        return int(text)
+    raise ArgumentTypeError(f"{text}: give a number from 1 to {MOST_JOBS}")
 
 
 class NovaConfCommand(Command):
@@ -60,6 +72,9 @@ class NovaConfCommand(Command):
 
     takes_snapshot = False
     """Whether the command reads a cloud, or a snapshot of a cloud in its place."""
+
+    reads_all_providers = False
+    """Whether the command may read all providers of a cloud."""
 
     snapshot_refusal: str | None = None
     """Why ``--snapshot`` is refused, such as :data:`WRITES`."""
@@ -105,6 +120,15 @@ class NovaConfCommand(Command):
                 "--snapshot",
                 metavar="FILE",
                 help="read this file of `cpu-tiers cloud snapshot` instead of Placement and Nova",
+            )
+        if self.reads_all_providers:
+            parser.add_argument(
+                "--jobs",
+                type=_jobs,
+                default=JOBS,
+                metavar="N",
+                help="send Placement N requests at the same time while all providers are read, 1"
+                f" to {MOST_JOBS} (default: {JOBS})",
             )
         if self.snapshot_refusal:
             parser.add_argument("--snapshot", type=self._refuse_snapshot, help=SUPPRESS)
@@ -270,6 +294,7 @@ class NovaConfCommand(Command):
             lambda: self.placement(conf),
             parsed_args.snapshot,
             has_nova=not self.wants_embedded,
+            jobs=getattr(parsed_args, "jobs", JOBS),
         )
 
     def find_tiers(self, conf: cfg.ConfigOpts, cloud: CloudSource) -> None:

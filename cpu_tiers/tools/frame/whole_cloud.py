@@ -39,7 +39,9 @@ def read_snapshot_of(cloud: CloudSource, *, asks_nova: bool) -> Snapshot:
     taken, faults = datetime.now(UTC), FaultList()
     with ProgressLine("asking Placement") as progress:
         with cloud.placement() as client:
-            snapshot = read_whole_cloud(client, partial(progress.tell_number, "providers"))
+            snapshot = read_whole_cloud(
+                client, partial(progress.tell_number, "providers"), cloud.jobs
+            )
         if asks_nova:
             progress.tell("asking Nova for flavors")
             flavors = tuple(cloud.flavors(faults))

@@ -17,7 +17,8 @@ from cpu_tiers.model.names import COMPUTE_NODE, MEMORY_MB, PCPU, SHARING, VCPU
 from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.cloud_reader import ReadProgress, read_hosts, untold
+from cpu_tiers.tools.placement.cloud_reader import ReadProgress, untold
+from cpu_tiers.tools.placement.host_reader import read_hosts
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 from cpu_tiers.tools.simulation.lone_hosts import LoneHosts
 from cpu_tiers.tools.simulation.reasons import HostReason, Reasons, named, nearest

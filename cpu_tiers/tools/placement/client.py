@@ -17,7 +17,7 @@ from cpu_tiers.model.names import is_custom
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import DuplicateName, UnknownNames
-from cpu_tiers.placement.records import Consumer, Inventories, Traits
+from cpu_tiers.placement.records import Consumer, Inventories, ListedProvider, Traits
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import NOVA_CONF, Settings
 from cpu_tiers.tools.placement.exchange import Exchange, Transport
@@ -158,12 +158,23 @@ class PlacementClient:
         """Return all providers of the cloud; a large cloud has thousands."""
         return self._listed("")
 
-    def providers_with_trait(self, name: str) -> tuple[Provider, ...]:
-        """Return the providers with a trait."""
+    def listed_providers(self) -> tuple[ListedProvider, ...]:
+        """Return all providers of the cloud, with their generations."""
+        response = self._exchange.request("GET", "/resource_providers?")
+        items = response.read(response.body, "resource_providers", list)
+        return tuple(
+            ListedProvider(response.provider(item), response.read(item, "generation", int))
+            for item in items
+        )
+
+    def providers_with_trait(self, name: str, *, without: str = "") -> tuple[Provider, ...]:
+        """Return the providers with a trait; none has a trait that Placement does not know.
+
+        :param without: leave out the providers with this trait, which Placement has to know.
+        """
         # Placement answers 400 to ?required= with a trait that it does not know.
-        if name not in self._known("traits"):
-            return ()
-        return self._listed(f"required={name}")
+        forbidden = f",!{without}" if without else ""
+        return self._listed(f"required={name}{forbidden}", expected=(400,))
 
     def providers_in_aggregate(self, aggregate: str) -> tuple[Provider, ...]:
         """Return the providers in an aggregate."""

@@ -1,216 +1,257 @@
-"""Reads providers of a cloud: all providers as a snapshot, or some hosts as a cloud in memory.
+"""Reads the providers of a cloud, and what their consumers have of them.
 
-Provider summaries tell the use and the traits of a provider, but neither the limits of a single
-claim (``min_unit``, ``max_unit``, ``step_size``) nor the aggregates.
+Placement tells inventories and allocations only in a request for each provider, so a large cloud
+takes many requests, of which several are sent at the same time. A cloud in use changes meanwhile.
+Each change gives a provider a new generation, and the list of all providers has the generations:
+what has another generation in a later list is read again. Placement deletes allocations without a
+new generation, so a server that is deleted meanwhile may leave a part of its allocations.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.names import COMPUTE_NODE, MAX_AMOUNT, SHARING
+from cpu_tiers.model.names import COMPUTE_NODE, SHARING
 from cpu_tiers.model.providers import Provider, ProviderIndex
-from cpu_tiers.placement.errors import PlacementRefused
+from cpu_tiers.placement.records import ListedProvider
 from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.memberships import (
+    Names,
+    aggregates_of_sharing,
+    each_of,
+    members_of_aggregates,
+    passing_deleted,
+    traits_of_providers,
+)
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 
+LOG = logging.getLogger(__name__)
+
 ReadProgress = Callable[[int, int], None]
 """Is called with the number of providers that are read, and of all providers."""
 
-Names = Mapping[str, Collection[str]]
-"""The names of traits or aggregates by the uuid of the provider."""
+ROUNDS = 3
+"""So often are providers read again that have changed meanwhile."""
 
 
 def untold(done: int, total: int) -> None:
     """Tell nobody."""
 
 
-def read_whole_cloud(client: PlacementClient, progress: ReadProgress = untold) -> Snapshot:
+def read_whole_cloud(
+    client: PlacementClient, progress: ReadProgress = untold, jobs: int = 1
+) -> Snapshot:
     """Return the providers, and the allocations of each consumer.
 
-    It takes three requests for each provider, one for each trait that a provider has, and a few
-    more. The allocations are not those of a single moment. A provider that is deleted meanwhile is
-    left out.
+    It takes two requests for each provider, a third for each root provider and each sharing
+    provider, one or two for each trait that a provider has, one for each aggregate, and a few
+    more. A provider that is neither a root nor shared has no aggregate that no root and no sharing
+    provider has: Nova and Neutron put only those into aggregates. What changes meanwhile is read
+    again, and a provider that is deleted meanwhile is left out.
+
+    :param jobs: so many requests are sent at the same time.
     """
-    traits = traits_of_providers(client, client.traits_in_use())
-    return _read(client, client.providers(), traits, client.aggregates, progress)
+    listed = client.listed_providers()
+    traits = traits_of_providers(client, client.traits_in_use(), jobs)
+    with_aggregates = {uuid for uuid, of in traits.items() if SHARING in of}
+    with_aggregates.update(each.provider.uuid for each in listed if each.provider.parent is None)
+    reading = _Reading(
+        client=client, jobs=jobs, traits=traits, with_aggregates=with_aggregates, kept=None
+    )
+    reading.read(listed, progress)
+    reading.complete_aggregates()
+    reading.read_changed(listed)
+    return reading.snapshot()
 
 
-def read_sold_cloud(client: PlacementClient, progress: ReadProgress = untold) -> Snapshot:
+def read_sold_cloud(
+    client: PlacementClient, progress: ReadProgress = untold, jobs: int = 1
+) -> Snapshot:
     """Return what :func:`read_whole_cloud` returns, with only the trait of a disabled host.
 
-    It takes a request for the list of providers, another for those of disabled hosts, two
+    It takes two requests for the list of providers, another for those of disabled hosts, two
     requests for each provider with inventories and a request for each provider without.
     """
-    traits = traits_of_providers(client, {DISABLED_TRAIT})
-    return _read(client, client.providers(), traits, lambda _: (), progress)
+    kept = frozenset({DISABLED_TRAIT})
+    listed = client.listed_providers()
+    traits = traits_of_providers(client, kept)
+    reading = _Reading(client=client, jobs=jobs, traits=traits, kept=kept)
+    reading.read(listed, progress)
+    reading.read_changed(listed)
+    return reading.snapshot()
 
 
 def read_tree(client: PlacementClient, root: str) -> Snapshot:
     """Return the providers of a tree without traits, and what their consumers have of them."""
-    return _read(client, client.providers_in_tree(root), {}, lambda _: ())
+    reading = _Reading(client=client)
+    reading.read([ListedProvider(each, 0) for each in client.providers_in_tree(root)])
+    return reading.snapshot()
 
 
 def read_empty_cloud(
-    client: PlacementClient, traits: Iterable[str], progress: ReadProgress = untold
+    client: PlacementClient,
+    traits: Iterable[str],
+    progress: ReadProgress = untold,
+    jobs: int = 1,
 ) -> SimulatedCloud:
     """Return all hosts as if they had no servers.
 
-    It takes a request for each provider, two for each trait and two for each sharing provider.
+    It takes a request for each provider, one or two for each trait and two for each sharing
+    provider.
 
     :param traits: the traits that matter.
     """
-    named = traits_of_providers(client, client.traits_in_use() & {*traits, SHARING, COMPUTE_NODE})
-    members = _aggregates(client, [uuid for uuid, traits in named.items() if SHARING in traits])
-
-    def aggregates_of(uuid: str) -> Collection[str]:
-        return members.get(uuid, ())
-
-    return _read(client, client.providers(), named, aggregates_of, progress, is_empty=True).cloud()
-
-
-def traits_of_providers(client: PlacementClient, names: Iterable[str]) -> Names:
-    """Return which of some traits the providers have; it takes a request for each trait."""
-    return _by_provider(names, client.providers_with_trait)
-
-
-def _aggregates(
-    client: PlacementClient, providers: Iterable[str], others: Iterable[str] = ()
-) -> Names:
-    names = {name for uuid in providers for name in client.aggregates(uuid)}
-    return _by_provider(names.union(others), client.providers_in_aggregate)
-
-
-def _by_provider(names: Iterable[str], having: Callable[[str], Iterable[Provider]]) -> Names:
-    traits_by_provider: dict[str, set[str]] = {}
-    for name in sorted(names):
-        for provider in having(name):
-            traits_by_provider.setdefault(provider.uuid, set()).add(name)
-    return traits_by_provider
-
-
-def _read(
-    client: PlacementClient,
-    records: Collection[Provider],
-    traits: Names,
-    aggregates_of: Callable[[str], Collection[str]],
-    progress: ReadProgress = untold,
-    *,
-    is_empty: bool = False,
-) -> Snapshot:
-    """Read the inventories and the allocations of providers, each after its parent."""
-    providers = ProviderIndex(records)
-    states: dict[str, Provider] = {}
-    consumers: dict[str, dict[str, dict[str, int]]] = {}
-    by_tree = sorted(
-        records, key=lambda each: [providers.name(n) for n in providers.lineage(each.uuid)][::-1]
+    named = traits_of_providers(
+        client, client.traits_in_use() & {*traits, SHARING, COMPUTE_NODE}, jobs
     )
-    for number, record in enumerate(by_tree):
-        progress(number, len(records))
+    sharing = [uuid for uuid, of in named.items() if SHARING in of]
+    members = aggregates_of_sharing(client, sharing)
+    reading = _Reading(client=client, jobs=jobs, traits=named, members=members, is_empty=True)
+    reading.read(client.listed_providers(), progress)
+    return reading.snapshot().cloud()
+
+
+_State = tuple[Provider, Mapping[ConsumerId, Amounts]]
+"""A provider, and the amounts that each consumer has of the provider."""
+
+
+@dataclass(kw_only=True)
+class _Reading:
+    """The providers that are read so far, and what consumers have of them.
+
+    :param traits, members: the traits and the aggregates of the providers, from lists.
+    :param with_aggregates: the providers whose aggregates are asked for.
+    :param kept: the traits that a provider which is read again keeps; ``None`` for all traits.
+    :param is_empty: leave out the allocations.
+    """
+
+    client: PlacementClient
+    jobs: int = 1
+    traits: Names = field(default_factory=dict)
+    members: Names = field(default_factory=dict)
+    with_aggregates: Collection[str] = ()
+    kept: frozenset[str] | None = frozenset()
+    is_empty: bool = False
+    states: dict[str, Provider] = field(default_factory=dict)
+    held: dict[str, Mapping[ConsumerId, Amounts]] = field(default_factory=dict)
+    _inventories: dict[Inventory, Inventory] = field(default_factory=dict)
+    """Most hosts have equal inventories: each is kept once."""
+
+    def read(self, listed: Sequence[ListedProvider], progress: ReadProgress = untold) -> None:
+        """Read providers, the providers of a tree one after another."""
+        done, trees = 0, list(_trees(each.provider for each in listed))
+        for tree, states in zip(trees, each_of(self.jobs, self._tree, trees), strict=True):
+            for number in range(len(tree)):
+                progress(done + number, len(listed))
+            self._keep(states)
+            done += len(tree)
+
+    def _tree(self, tree: Sequence[Provider]) -> dict[str, _State]:
+        states: dict[str, _State] = {}
+        for record in tree:
+            if record.parent is None or record.parent in states:
+                with passing_deleted():
+                    states[record.uuid] = self._state(record)
+        return states
+
+    def _state(self, record: Provider) -> _State:
         uuid = record.uuid
-        if record.parent is not None and record.parent not in states:
-            continue
-        with _passing_deleted():
-            inventories = client.inventories(uuid).by_class
-            aggregates = frozenset(aggregates_of(uuid))
-            # Placement deletes no inventory of which something is allocated.
-            allocations = client.allocations(uuid) if inventories and not is_empty else {}
-            named = frozenset(traits.get(uuid, ()))
-            states[uuid] = replace(
-                record, inventories=inventories, traits=named, aggregates=aggregates
+        inventories = self.client.inventories(uuid).by_class
+        aggregates = frozenset(self.members.get(uuid, ()))
+        if uuid in self.with_aggregates:
+            aggregates = self.client.aggregates(uuid)
+        # Placement deletes no inventory of which something is allocated.
+        has_allocations = inventories and not self.is_empty
+        held = self.client.allocations(uuid) if has_allocations else {}
+        traits = frozenset(self.traits.get(uuid, ()))
+        state = replace(record, inventories=inventories, traits=traits, aggregates=aggregates)
+        return state, held
+
+    def _keep(self, states: Mapping[str, _State]) -> None:
+        for uuid, (state, held) in states.items():
+            once = self._inventories
+            inventories = {n: once.setdefault(of, of) for n, of in state.inventories.items()}
+            self.states[uuid] = replace(state, inventories=inventories)
+            self.held[uuid] = held
+
+    def complete_aggregates(self) -> None:
+        """Put the other providers into the aggregates that are known by now."""
+        names = {name for state in self.states.values() for name in state.aggregates}
+        members = members_of_aggregates(self.client, names, self.jobs)
+        for uuid in members.keys() & self.states.keys() - set(self.with_aggregates):
+            self.states[uuid] = replace(self.states[uuid], aggregates=frozenset(members[uuid]))
+
+    def read_changed(self, listed: Sequence[ListedProvider]) -> None:
+        """Read again what has another generation in a new list, and drop what is not in it.
+
+        :param listed: the list from before the first read.
+        """
+        again = set[str]()
+        for number in range(ROUNDS + 1):
+            known = {each.provider.uuid: each for each in listed}
+            listed = self.client.listed_providers()
+            changed = [each.provider for each in listed if known.get(each.provider.uuid) != each]
+            present = {each.provider.uuid for each in listed}
+            self.states = {uuid: of for uuid, of in self.states.items() if uuid in present}
+            if not changed or number == ROUNDS:
+                break
+            again.update(each.uuid for each in changed)
+            for uuid, states in zip(
+                [each.uuid for each in changed],
+                each_of(self.jobs, self._changed, changed),
+                strict=True,
+            ):
+                self.states.pop(uuid, None)
+                self._keep(states)
+        if again:
+            LOG.info("providers that changed meanwhile, and were read again: %d", len(again))
+        if changed:
+            LOG.warning(
+                "providers that changed each time that they were read: %d; run the command again"
+                " while fewer servers start, or the answer has amounts of different moments",
+                len(changed),
             )
-            for consumer, amounts in allocations.items():
-                consumers.setdefault(consumer, {})[uuid] = dict(amounts)
-    return Snapshot(providers=tuple(states.values()), consumers=consumers)
+
+    def _changed(self, record: Provider) -> dict[str, _State]:
+        states: dict[str, _State] = {}
+        with passing_deleted():
+            states[record.uuid] = self._without_lists(record)
+        return states
+
+    def _without_lists(self, record: Provider) -> _State:
+        """Read a provider without the lists of traits and aggregates, which are old."""
+        state, held = self._state(record)
+        traits = self.client.traits(record.uuid).names
+        if self.kept is not None:
+            traits &= self.kept
+        aggregates = state.aggregates
+        if self.with_aggregates and record.uuid not in self.with_aggregates:
+            aggregates = self.client.aggregates(record.uuid)
+        return replace(state, traits=traits, aggregates=aggregates), held
+
+    def snapshot(self) -> Snapshot:
+        """Return what is read, each provider after its parent; without orphans."""
+        providers: dict[str, Provider] = {}
+        consumers: dict[str, dict[str, dict[str, int]]] = {}
+        for tree in _trees(self.states.values()):
+            for state in tree:
+                if state.parent is not None and state.parent not in providers:
+                    continue
+                providers[state.uuid] = state
+                for consumer, amounts in self.held[state.uuid].items():
+                    consumers.setdefault(consumer, {})[state.uuid] = dict(amounts)
+        return Snapshot(providers=tuple(providers.values()), consumers=consumers)
 
 
-@contextmanager
-def _passing_deleted() -> Iterator[None]:
-    """End the block where a request finds that its provider is deleted meanwhile."""
-    try:
-        yield
-    except PlacementRefused as error:
-        if error.status != 404:
-            raise
-
-
-def read_hosts(
-    client: PlacementClient,
-    hosts: Collection[str],
-    summaries: Mapping[str, Mapping[str, Any]],
-    amounts: Mapping[str, Collection[int]],
-    aggregates: Iterable[str] = (),
-    progress: ReadProgress = untold,
-) -> SimulatedCloud:
-    """Return some hosts and all sharing providers, with the trees of both.
-
-    It takes a request for the list of providers and for those that share, two for each sharing
-    provider, one for each amount, one for each provider that is read and has not all amounts of
-    its classes free, and three for each provider without a summary. Of a provider that is deleted
-    meanwhile, the cloud has only the name.
-
-    :param hosts: the root providers of the hosts.
-    :param summaries: the provider summaries of earlier answers.
-    :param amounts: the amounts of each resource class that any claim may take of one provider;
-        inventories of other classes may be left out. If a single claim may take all amounts, the
-        limits of the inventory do not matter. Without amounts of a class, all are read.
-    :param aggregates: the aggregates that matter beside those of sharing providers.
-    """
-    providers = ProviderIndex(client.providers())
-    sharing = {record.uuid for record in client.providers_with_trait(SHARING)}
-    members = _aggregates(client, sharing, aggregates)
-    wanted = {*hosts, *(providers.roots[uuid] for uuid in sharing)}
-    read = [each for uuid, each in providers.by_id.items() if providers.roots[uuid] in wanted]
-    with_room: dict[str, set[str]] = {}
-    for name in amounts:
-        for amount in sorted(amounts[name]):
-            uuids = {each.uuid for each in client.providers_with_room(name, amount)}
-            with_room[name] = with_room.get(name, uuids) & uuids
-    states: dict[str, Provider] = {}
-    for number, record in enumerate(sorted(read, key=lambda record: record.name)):
-        progress(number, len(read))
-        uuid = record.uuid
-        bare = states[uuid] = replace(record, aggregates=frozenset(members.get(uuid, ())))
-        with _passing_deleted():
-            states[uuid] = _state(client, bare, summaries.get(uuid), amounts, with_room)
-    return SimulatedCloud(states.values())
-
-
-def _inventories_of(summary: Mapping[str, Any], names: Collection[str]) -> dict[str, Inventory]:
-    """Return the capacities that a provider summary tells of resource classes, as inventories.
-
-    :param names: the classes that matter. Without any, the other classes tell the kind of the
-        host.
-    """
-    resources = summary["resources"]
-    names = names or [name for name, amounts in resources.items() if amounts["capacity"]]
-    return {
-        name: Inventory(total=resources[name]["capacity"], max_unit=MAX_AMOUNT) for name in names
-    }
-
-
-def _state(
-    client: PlacementClient,
-    record: Provider,
-    summary: Mapping[str, Any] | None,
-    classes: Collection[str],
-    with_room: Mapping[str, Collection[str]],
-) -> Provider:
-    uuid = record.uuid
-    if summary is None:
-        used: Mapping[str, int] = client.usages(uuid)
-        traits = client.traits(uuid).names
-    else:
-        used = {name: amounts["used"] for name, amounts in summary["resources"].items()}
-        traits = frozenset(summary["traits"])
-    present = [name for name in classes if name in used]
-    if summary is not None and all(uuid in with_room.get(name, ()) for name in present):
-        inventories = _inventories_of(summary, present)
-    else:
-        inventories = dict(client.inventories(uuid).by_class)
-    used = {name: used.get(name, 0) for name in inventories}
-    return replace(record, inventories=inventories, traits=traits, used=used)
+def _trees(records: Iterable[Provider]) -> Iterator[list[Provider]]:
+    """Yield the trees by the names of the roots, each provider after its parent."""
+    providers = ProviderIndex(records)
+    trees = sorted(providers.trees().values(), key=lambda tree: tree[0].name)
+    for tree in trees:
+        yield sorted(
+            tree, key=lambda each: [providers.name(n) for n in providers.lineage(each.uuid)][::-1]
+        )

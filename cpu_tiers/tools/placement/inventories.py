@@ -10,6 +10,7 @@ from cpu_tiers.model.providers import Excess, Provider, ProviderIndex
 from cpu_tiers.tools.placement import cloud_reader
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import ReadProgress, untold
+from cpu_tiers.tools.placement.memberships import traits_of_providers
 from cpu_tiers.tools.tiers.ladder import PlacementFacts, Step, step_of_host
 from cpu_tiers.tools.tiers.sold import HostShares, Sale
 
@@ -54,7 +55,7 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
     for node in client.providers_with_trait(NODE_TRAIT):
         nodes.setdefault(providers.roots.get(node.uuid, node.uuid), []).append(node.uuid)
     functions = (MULTIPLIER_TRAIT, *POLICY_TRAITS)
-    traits = cloud_reader.traits_of_providers(client, (NO_NUMA_TRAIT, count_trait(1), *functions))
+    traits = traits_of_providers(client, (NO_NUMA_TRAIT, count_trait(1), *functions))
     reports = []
     by_name = sorted(providers.by_id.values(), key=lambda provider: provider.name)
     for number, provider in enumerate(by_name):

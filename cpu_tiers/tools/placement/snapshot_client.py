@@ -15,7 +15,7 @@ from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import PlacementError
-from cpu_tiers.placement.records import Inventories, Traits
+from cpu_tiers.placement.records import Inventories, ListedProvider, Traits
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.exchange import NEWEST, Exchange
@@ -89,8 +89,11 @@ class SnapshotClient(PlacementClient):
     def providers(self) -> tuple[Provider, ...]:
         return tuple(self._providers.by_id.values())
 
-    def providers_with_trait(self, name: str) -> tuple[Provider, ...]:
-        return tuple(self._by_trait.get(name, ()))
+    def listed_providers(self) -> tuple[ListedProvider, ...]:
+        return tuple(ListedProvider(provider, 0) for provider in self.providers())
+
+    def providers_with_trait(self, name: str, *, without: str = "") -> tuple[Provider, ...]:
+        return tuple(each for each in self._by_trait.get(name, ()) if without not in each.traits)
 
     def providers_in_aggregate(self, aggregate: str) -> tuple[Provider, ...]:
         return tuple(each for each in self.providers() if aggregate in each.aggregates)

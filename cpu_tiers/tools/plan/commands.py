@@ -97,7 +97,7 @@ class _PlanCommand(NovaConfCommand, ShowCommand):
 
     formatter_namespace = "cpu_tiers.formatter.plan"
     formatter_default = "text"
-    takes_snapshot = True
+    takes_snapshot = reads_all_providers = True
     is_most = False
     stays_title = "What stays:"
 

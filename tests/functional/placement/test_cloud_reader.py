@@ -2,14 +2,18 @@
 
 import random
 
+import pytest
+
 from cpu_tiers.accounting.holdings import Portion
+from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import read_whole_cloud
 from cpu_tiers.tools.simulation.cloud import identity
 from cpu_tiers.tools.simulation.snapshot import Snapshot
+from tests.functional.placement.providing import provide, put_into_aggregate
 from tests.random_clouds.providers import placement_rows
-from tests.random_clouds.states import CLASSES, TRAITS, draw_query, draw_state, write_state
+from tests.random_clouds.states import CLASSES, SHARES, TRAITS, draw_query, draw_state, write_state
 
 SERVER = "00000000-0000-4000-8000-000000000001"
 
@@ -42,3 +46,24 @@ def test_a_snapshot_has_the_candidates_of_placement(embedded: PlacementClient) -
         found = {identity(r) for r in cloud.candidates(query).allocation_requests}
         expected = embedded.candidates(query).allocation_requests
         assert found >= {identity(request) for request in expected}
+
+
+@pytest.mark.parametrize("suffix", ["", "_N"])
+def test_each_of_equal_pools_has_the_candidates_of_its_tree(
+    embedded: PlacementClient, suffix: str
+) -> None:
+    pools = [provide(embedded, f"pool{n}", [SHARES], DISK_GB=9) for n in range(5)]
+    put_into_aggregate(embedded, provide(embedded, "host", VCPU=4), *pools[:3])
+    cloud = read_whole_cloud(embedded).cloud()
+    for pool in pools:
+        group = RequestGroup(suffix, resources={"DISK_GB": 1}, in_tree=pool)
+        query = CandidateQuery(groups=(group,))
+        expected = embedded.candidates(query).allocation_requests
+        assert [request.allocations for request in expected] == [{pool: {"DISK_GB": 1}}]
+        found = cloud.candidates(query).allocation_requests
+        assert {identity(each) for each in found} == {identity(each) for each in expected}
+    both = CandidateQuery(groups=(RequestGroup(suffix, resources={"DISK_GB": 1}),))
+    found = cloud.candidates(both).allocation_requests
+    assert {identity(each) for each in found} == {
+        identity(each) for each in embedded.candidates(both).allocation_requests
+    }

@@ -5,7 +5,8 @@ from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud, read_hosts
+from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud
+from cpu_tiers.tools.placement.host_reader import read_hosts
 from tests.functional.placement.providing import provide, put_into_aggregate
 
 VCPU = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),))
