@@ -64,23 +64,24 @@ def fill(url: str, document: Mapping[str, Any]) -> None:
     engine, tables = sqlalchemy.create_engine(url), sqlalchemy.MetaData()
     tables.reflect(engine)
     with engine.begin() as connection:
-        for table, rows in _rows(document, _names(connection, tables.tables, document)):
+        numbers = {
+            row.name: row.id
+            for table in ("traits", "resource_classes")
+            for row in connection.execute(tables.tables[table].select())
+        }
+        for table, rows in _rows(document, numbers):
             for start in range(0, len(rows), PART):
                 connection.execute(tables.tables[table].insert(), rows[start : start + PART])
     engine.dispose()
 
 
-def _names(
-    connection: sqlalchemy.Connection, tables: Any, document: Mapping[str, Any]
-) -> dict[str, int]:
-    """Write the custom names; return the numbers of all traits and resource classes."""
-    numbers: dict[str, int] = {}
-    for table, key in (("traits", "traits"), ("resource_classes", "inventories")):
-        for name in sorted({name for each in document["providers"] for name in each[key]}):
-            if name.startswith("CUSTOM_"):
-                connection.execute(tables[table].insert(), {"name": name, "created_at": NOW})
-        numbers |= {row.name: row.id for row in connection.execute(tables[table].select())}
-    return numbers
+def name(address: str, document: Mapping[str, Any]) -> None:
+    """Have Placement create the custom names of a cloud."""
+    for kind, key in (("traits", "traits"), ("resource_classes", "inventories")):
+        for each in sorted({n for provider in document["providers"] for n in provider[key]}):
+            if each.startswith("CUSTOM_"):
+                url = f"{address}/{kind}/{each}"
+                requests.put(url, headers=HEADERS, timeout=300).raise_for_status()
 
 
 NOW = datetime.now(UTC).replace(tzinfo=None)
@@ -195,8 +196,8 @@ def measure(database: str, hosts: int, jobs: Sequence[int], folder: Path) -> Ite
         if each["parent_uuid"] is None:
             each["traits"] += common[:HOST_TRAITS]
     with SERVERS[database](folder, "placement") as url:
-        with placement(folder, url, workers=1):
-            pass  # has Placement write its standard names
+        with placement(folder, url, workers=1) as address:
+            name(address, document)
         fill(url, document)
         with placement(folder, url, workers=WORKERS) as address:
             yield from _read(address, database, len(document["providers"]), jobs, folder)
@@ -242,7 +243,7 @@ def main() -> int:
     """Measure; return 1 if the goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=10_000)
-    parser.add_argument("--jobs", type=int, nargs="*", default=[4])
+    parser.add_argument("--jobs", type=int, nargs="*", default=[2, 4])
     parser.add_argument("--database", choices=SERVERS, nargs="*", default=list(SERVERS))
     given = parser.parse_args()
     ratios: list[Ratio] = []

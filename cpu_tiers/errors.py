@@ -80,6 +80,8 @@ def printable(text: str) -> str:
     Such text ends up in messages on terminals: a control character could move the
     cursor or hide a part of the message.
     """
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
