@@ -1,0 +1,118 @@
+"""CPU seconds, memory and page of the answers about a snapshot of 10,000 hosts.
+
+The cloud is that of ``large_cloud.py``, with hosts of two NUMA nodes and of none. Each command is
+a process of its own, whose start counts. A short draw takes 1,000 hosts, whose goals are a tenth
+beside the start. Run: ``python benchmarks/snapshot_answers.py [--hosts N]``.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from large_cloud import large_cloud
+from measure import DRAW, Ratio, report
+
+HOSTS = 1_000 if DRAW else 10_000
+OF_GOALS = 10_000
+"""The goals are about so many hosts."""
+
+START = 1.0, 70.0
+"""The CPU seconds and the megabytes of a command that does nothing."""
+
+START_OF_PAGE = 4.0, 230.0
+"""The same with the libraries that draw charts."""
+
+FLAVOR = "gold.2"
+
+
+class Question(NamedTuple):
+    """A command, its snapshot by the number of NUMA nodes, and its goals for 10,000 hosts."""
+
+    name: str
+    arguments: tuple[str, ...]
+    nodes: int
+    seconds: float
+    megabytes: float = 600
+    start: tuple[float, float] = START
+
+
+QUESTIONS = (
+    Question("cloud show", ("cloud", "show"), 2, 5, 400),
+    Question("cloud show, no nodes", ("cloud", "show"), 0, 3, 400),
+    Question("capacity", ("capacity", "--flavor", FLAVOR), 2, 5),
+    Question("explain", ("explain", "--flavor", FLAVOR), 2, 5),
+    Question(
+        "cloud show --html", ("cloud", "show", "--html", "{page}"), 2, 12, start=START_OF_PAGE
+    ),
+)
+PAGE_MB = 5.0
+
+
+class Taken(NamedTuple):
+    """What a process took."""
+
+    seconds: float
+    megabytes: float
+
+
+def taken(*arguments: str) -> Taken:
+    """Run ``cpu-tiers``; return what the process took. An answer may be a status of 3."""
+    program = str(Path(sys.executable).with_name("cpu-tiers"))
+    child = os.posix_spawn(
+        program,
+        [program, *arguments],
+        {**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
+        file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
+    )
+    _, status, use = os.wait4(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    assert code in {0, 3}, f"{' '.join(arguments)}: exit status {code}"
+    return Taken(use.ru_utime + use.ru_stime, use.ru_maxrss / 1024)
+
+
+def _scaled(goal: float, start: float, hosts: int) -> float:
+    return round(start + (goal - start) * hosts / OF_GOALS, 2)
+
+
+def ratios(hosts: int, folder: Path) -> Iterator[Ratio]:
+    """Yield the seconds and the megabytes of each command, and those of the page."""
+    page = folder / "page.html"
+    files = {nodes: folder / f"{nodes}.json" for nodes in (0, 2)}
+    for nodes, file in files.items():
+        file.write_text(json.dumps(large_cloud(hosts, nodes)))
+    for name, arguments, nodes, seconds, megabytes, start in QUESTIONS:
+        given = [argument.format(page=page) for argument in arguments]
+        of_command = taken(*given, "--snapshot", str(files[nodes]))
+        yield Ratio(
+            what=f"{name}: CPU seconds",
+            ratio=of_command.seconds,
+            goal=_scaled(seconds, start[0], hosts),
+            detail="",
+        )
+        yield Ratio(
+            what=f"{name}: megabytes",
+            ratio=of_command.megabytes,
+            goal=_scaled(megabytes, start[1], hosts),
+            detail="",
+        )
+    size = page.stat().st_size / 1e6
+    yield Ratio(what="page: megabytes", ratio=size, goal=_scaled(PAGE_MB, 1, hosts), detail="")
+
+
+def main() -> int:
+    """Measure; return 1 if a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--hosts", type=int, default=HOSTS)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="cpu-tiers-") as folder:
+        figures = ratios(given.hosts, Path(folder))
+        return report(f"Answers about a snapshot of {given.hosts} hosts", figures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
