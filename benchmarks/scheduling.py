@@ -225,7 +225,7 @@ class TimedTransport(WsgiTransport):
     """A transport that counts requests, and adds up the CPU seconds of Placement."""
 
     seconds = 0.0
-    requests = 0
+    sent = 0
 
     def send(self, *args: Any, **kwargs: Any) -> requests.Response:
         """Return the response of the application; its calls are not counted."""
@@ -234,7 +234,7 @@ class TimedTransport(WsgiTransport):
         start = time.process_time()
         response = super().send(*args, **kwargs)
         self.seconds += time.process_time() - start
-        self.requests += 1
+        self.sent += 1
         sys.setprofile(counting)
         return response
 
@@ -341,13 +341,13 @@ def schedule(scheduling: Scheduler, specs: dict[str, str]) -> tuple[float, float
 
 def count(scheduling: Scheduler, specs: dict[str, str]) -> tuple[int, int, int]:
     """Return the calls of a request, those of cpu-tiers, and the requests to Placement."""
-    calls, before = Calls(), scheduling.placement.requests
+    calls, before = Calls(), scheduling.placement.sent
     sys.setprofile(calls)
     try:
         schedule(scheduling, specs)
     finally:
         sys.setprofile(None)
-    return calls.all, calls.ours, scheduling.placement.requests - before
+    return calls.all, calls.ours, scheduling.placement.sent - before
 
 
 def serve(way: str, databases: Path) -> None:
