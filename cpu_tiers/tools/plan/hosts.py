@@ -202,9 +202,14 @@ class Hosts:
 
         A closed host has no places.
         """
+        return self._places_on(kind_of(queries), queries, root)
+
+    def _places_on(
+        self, kind: str, queries: Sequence[CandidateQuery], root: str
+    ) -> tuple[Claims, ...]:
         if root in self.closed:
             return ()
-        places_by_root = self._known.setdefault(kind_of(queries), {})
+        places_by_root = self._known.setdefault(kind, {})
         if root not in places_by_root:
             places_by_root[root] = tuple(self._places(queries, self._by_root[root]))
         return places_by_root[root]
@@ -218,8 +223,9 @@ class Hosts:
         self, queries: Sequence[CandidateQuery]
     ) -> Iterable[tuple[str, tuple[Claims, ...]]]:
         """Yield each host that has places of a request, with the places."""
+        kind = kind_of(queries)
         for root in self.names:
-            if places := self.places(queries, root):
+            if places := self._places_on(kind, queries, root):
                 yield root, places
 
     def _places(self, queries: Sequence[CandidateQuery], host: HostProviders) -> Iterable[Claims]:

@@ -95,7 +95,10 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
         bound = None
     if _is_reached(plans[0], question, bound) or not seconds:
         return _judged(plans[0], question, bound)
-    program = _Program(hosts, question)
+    if _is_done(plans[0], question):  # a better plan has fewer moves
+        program = _Program(hosts, question._replace(most_moves=len(plans[0].steps)))
+    else:
+        program = _Program(hosts, question)
     if program.size <= MOST_COLUMNS:
         counts = _solved(program, plans[0], seconds)
         if counts is not None:
@@ -149,12 +152,21 @@ def _solved(program: _Program, plan: Plan, seconds: float) -> Counts | None:
         return None
 
 
+def _is_done(plan: Plan, question: Question) -> bool:
+    """Tell whether a plan does all that is asked; never for as much room as possible."""
+    return (
+        question.wanted is not None
+        and not plan.undone
+        and plan.after >= question.wanted
+        and not plan.over(question.mends)
+    )
+
+
 def _is_reached(plan: Plan, question: Question, bound: int | None) -> bool:
     """Tell whether a plan does all that is asked, and no plan with fewer moves can."""
-    if question.wanted is None:
-        return False
-    is_done = not plan.undone and plan.after >= question.wanted and not plan.over(question.mends)
-    return is_done and (not plan.steps or (bound is not None and len(plan.steps) <= bound))
+    return _is_done(plan, question) and (
+        not plan.steps or (bound is not None and len(plan.steps) <= bound)
+    )
 
 
 def _judged(plan: Plan, question: Question, bound: int | None) -> Plan:

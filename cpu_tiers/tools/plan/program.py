@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -163,8 +163,7 @@ class _Columns:
         self.costs += [0.0] * len(problem.arrivals)
         is_most = problem.wanted is None
         self.costs += [float(-self._undone) if is_most else 0.0] * len(problem.targets)
-        self.highest = [float(departure.number) for departure in problem.departures]
-        self.highest += [math.inf] * (len(self.costs) - len(self.highest))
+        self.highest = self._highest()
         # Of each row of the program: its columns with their factors, its least and its most.
         self.rows: list[tuple[dict[int, float], float, float]] = []
         self._add_resources()
@@ -176,6 +175,17 @@ class _Columns:
             room = {self._targets_from + n: 1.0 for n in range(len(problem.targets))}
             room[self._add(float(self._undone), float(problem.wanted))] = 1.0
             self.rows.append((room, float(problem.wanted), math.inf))
+
+    def _highest(self) -> list[float]:
+        """Return the highest value of each column; the solver is slow without any."""
+        problem, of_kind = self._problem, Counter[int]()
+        for departure in problem.departures:
+            of_kind[departure.kind] += departure.number
+        most = math.inf if problem.most_moves is None else float(problem.most_moves)
+        highest = [min(most, departure.number) for departure in problem.departures]
+        highest += [min(most, of_kind[arrival.kind]) for arrival in problem.arrivals]
+        wanted = math.inf if problem.wanted is None else float(problem.wanted)
+        return highest + [wanted] * len(problem.targets)
 
     def _add(self, cost: float, highest: float) -> int:
         self.costs.append(cost)

@@ -212,14 +212,14 @@ class _Reader:
     def _as_it_has(self, allocations: Allocations) -> tuple[CandidateQuery, ...]:
         """Return the query for the amounts that a server has, of as many providers."""
         roots = {uuid for uuid in allocations if self._trees.roots[uuid] == uuid}
-        servers_by_root: dict[str, int] = {}
+        amounts_of_roots: dict[str, int] = {}
         for uuid in roots:
             for name, amount in allocations[uuid].items():
-                servers_by_root[name] = servers_by_root.get(name, 0) + amount
+                amounts_of_roots[name] = amounts_of_roots.get(name, 0) + amount
         groups = [self._group(uuid, n, allocations) for n, uuid in enumerate(allocations)]
         suffixed = [group for group in groups if group is not None]
-        if servers_by_root:
-            suffixed.insert(0, RequestGroup(resources=servers_by_root))
+        if amounts_of_roots:
+            suffixed.insert(0, RequestGroup(resources=amounts_of_roots))
         return (
             CandidateQuery(tuple(suffixed), "isolate", root_forbidden=frozenset({DISABLED_TRAIT})),
         )
