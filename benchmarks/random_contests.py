@@ -25,13 +25,16 @@ from typing import Any
 
 import libvirt
 
+from cpu_tiers.tools.host.watched_host import WatchedHost
 from tests.libvirt.cgroup import default_weight
 from tests.libvirt.contest import EMULATED, ContestWindow, contest_windows
 from tests.libvirt.contest_v2 import DEFAULT_WEIGHT, contest_windows_v2
 from tests.libvirt.contestants import Contest
 from tests.libvirt.embedded import embedded
 from tests.libvirt.linux_guest import kernel_release
+from tests.libvirt.promises import has_offender, sale_of
 from tests.libvirt.random_contests import MOST_FOREIGN, Outcome, draw_contest, outcomes
+from tests.libvirt.watched import watch
 
 _CONTESTS_OF_A_BOOT = 5
 _QUANTILES = {"1 %": 0, "10 %": 9, "median": 49, "90 %": 89, "99 %": 98}
@@ -62,7 +65,15 @@ def arenas(
     seconds = options.seconds
 
     def host(contests: Sequence[Contest]) -> list[list[ContestWindow]]:
-        return [contest_windows(connection, folder, each, seconds=seconds) for each in contests]
+        return [
+            contest_windows(connection, folder, each, seconds=seconds, watched=watch_of(each))
+            for each in contests
+        ]
+
+    def watch_of(contest: Contest) -> WatchedHost:
+        watched = watch(connection)
+        watched.sale_by_placement = sale_of(contest)
+        return watched
 
     def guest(contests: Sequence[Contest]) -> list[list[ContestWindow]]:
         return contest_windows_v2(connection, folder, contests, seconds=seconds)
@@ -104,6 +115,7 @@ def hold(arena: Arena, seed: str, first: int, seconds: int) -> Iterator[dict[str
                 "kernel": arena.release,
                 "seconds": seconds,
                 "foreign": window.foreign,
+                "offender": has_offender(contest),
                 "guests": [asdict(guest) for guest in guests],
             }
 
@@ -135,8 +147,43 @@ def summarize(lines: Iterable[Mapping[str, Any]]) -> None:
         table.writerow([name, *counts, f"{least:+.4f}"])
         rows += list(_distribution(name, [guest for guest, _ in guests]))
     print()
+    table.writerow(_MISSING)
+    for name, windows in of_arena.items():
+        table.writerows(_missing(name, windows))
+    print()
     table.writerow(["Where", "Guests", "Number", "Least", *_QUANTILES, "Most"])
     table.writerows(rows)
+
+
+_MISSING = (
+    *("Where", "Offender", "Guests", "Lack a tenth of due", "Counted by the watch"),
+    *("Counted right", "Off by %, median", "Most"),
+)
+
+
+def _missing(name: str, windows: Iterable[Mapping[str, Any]]) -> Iterator[list[object]]:
+    """Yield what guests lacked of what was due, without an offender and with one.
+
+    "Counted right" are guests of which the watch counts as missing what their measured CPUs say.
+    """
+    for offender in (False, True):
+        guests = [
+            Outcome(**guest)
+            for window in windows
+            if window["foreign"] <= MOST_FOREIGN and window.get("offender") is offender
+            for guest in window["guests"]
+        ]
+        lack = sum(guest.lacks > guest.noise for guest in guests)
+        clear = [guest for guest in guests if guest.error_of_watch is not None]
+        right = sum(guest.watch_is_right for guest in clear)
+        errors = sorted(100 * abs(guest.error_of_watch or 0) for guest in clear)
+        middle, last = len(errors) // 2, -1
+        median, most = (f"{errors[i]:.1f}" if errors else "-" for i in (middle, last))
+        counted = sum(bool(guest.missing) for guest in guests)
+        yield [
+            *(name, "yes" if offender else "no", len(guests), lack, counted),
+            *(f"{right} of {len(clear)}", median, most),
+        ]
 
 
 def _version(line: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import libvirt_qemu
 from lxml.builder import E
 
 from cpu_tiers.libvirt.contract import DomainElements, Guest
+from cpu_tiers.tools.host.watched_host import WatchedHost
 from cpu_tiers.tools.libvirt.domain import BUILT_IN, write_domain
 from tests.libvirt.cgroup import (
     PARTITION,
@@ -49,11 +50,14 @@ class ContestWindow:
         the machine, interrupts, and the hypervisor if the machine is virtual. It is at most what
         the others ran, and at most what all guests together lack of their entitlements.
     :param reading: for how many seconds the clocks were read.
+    :param missing: what each guest lacks of what was due, as the watch counts it; empty without a
+        watch.
     """
 
     cpus: Mapping[str, float]
     foreign: float
     reading: float = SECONDS_TO_READ
+    missing: Mapping[str, float] = field(default_factory=dict)
 
 
 def delivered(
@@ -84,6 +88,7 @@ def contest_windows(
     *,
     seconds: float,
     count: int = 1,
+    watched: WatchedHost | None = None,
 ) -> list[ContestWindow]:
     """Return what ran in each window.
 
@@ -91,6 +96,7 @@ def contest_windows(
     minutes: let the lightest guest be the first one.
 
     :param folder: where the firmware is built; needs gcc.
+    :param watched: a watch of the guests, which counts what is missing in each window.
     """
     with ExitStack() as stack:
         domains = {
@@ -113,7 +119,27 @@ def contest_windows(
             )
         time.sleep(_SECONDS_TO_SETTLE)
         wanted = sum(contest.entitlements(default_weight()).values())
-        return [_window(clocks, contest.cpus, wanted, seconds) for _ in range(count)]
+
+        def window() -> ContestWindow:
+            return _window(clocks, contest.cpus, wanted, seconds)
+
+        if watched is None:
+            return [window() for _ in range(count)]
+        return [_watched_window(watched, window) for _ in range(count)]
+
+
+def _watched_window(watched: WatchedHost, window: Callable[[], ContestWindow]) -> ContestWindow:
+    """Return a window with what the watch counts meanwhile."""
+    watched.read()
+    before = {guest.domain.name: guest for guest in watched.reading.guests}
+    ran = window()
+    watched.read()
+    missing = {}
+    for guest in watched.reading.guests:
+        early = before[guest.domain.name]
+        seconds = guest.read_at - early.read_at
+        missing[guest.domain.name] = (guest.totals.missing - early.totals.missing) / seconds
+    return replace(ran, missing=missing)
 
 
 Clock = Callable[[], float]

@@ -6,17 +6,21 @@ does not matter: the scheduler divides slow and fast CPUs alike.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import libvirt
 
+from cpu_tiers.tools.host.checks.delivery import delivery_of
 from cpu_tiers.tools.tiers.contenders import Contender
+from cpu_tiers.tools.tiers.domain import CpuTime
 from tests.libvirt.cgroup import cpu_cgroups, outweighing
 from tests.libvirt.contest import ContestWindow, running, threads
 from tests.libvirt.contestants import SERVICE, Contest
 from tests.libvirt.linux_guest import linux_elements, new_root, wait_until_done
+from tests.libvirt.promises import vcpu_rates
 from tests.libvirt.servers import server
 
 DEFAULT_WEIGHT = 100
@@ -65,7 +69,7 @@ def contest_windows_v2(
             domain.resume()
             text = wait_until_done(console, _SECONDS_TO_BOOT + a_contest * len(contests))
     return [
-        [_window(received, contest) for received in _windows(part, contest)]
+        list(_windows(part, contest))
         for part, contest in zip(text.split("contest\n")[1:], contests, strict=True)
     ]
 
@@ -93,20 +97,72 @@ def _lines(contest: Contest) -> Iterator[str]:
             yield f"{_scope(name)} {contender.weight} libvirt/vcpu{number} {numbers}\n"
 
 
-def _windows(text: str, contest: Contest) -> Iterator[dict[str, float]]:
-    """Yield the CPUs that each guest received between two readings on the console."""
+def _windows(text: str, contest: Contest) -> Iterator[ContestWindow]:
+    """Yield what ran between two readings on the console."""
     names = {f"{_scope(name)}/cpu.stat": name for name in _contenders(contest)}
     none = {contestant.name: 0.0 for contestant in contest.contestants}
+    wanted = sum(contest.entitlements(DEFAULT_WEIGHT).values())
     for before, after in pairwise(text.split("uptime\n")[1:]):
         (start, early), (end, late) = _reading(before), _reading(after)
-        yield none | {
+        received = none | {
             name: (late[path] - early[path]) / 1e6 / (end - start) for path, name in names.items()
         }
+        spent = _spent(contest, _thread_times(before), _thread_times(after))
+        yield ContestWindow(
+            cpus=received,
+            foreign=max(0.0, wanted - sum(received.values())),
+            missing=_missing(contest, spent, end - start),
+        )
 
 
-def _window(received: Mapping[str, float], contest: Contest) -> ContestWindow:
-    wanted = sum(contest.entitlements(DEFAULT_WEIGHT).values())
-    return ContestWindow(cpus=received, foreign=max(0.0, wanted - sum(received.values())))
+_SCHEDSTAT = re.compile(r"^/proc/\d+/schedstat:(\d+) (\d+) (\d+)$", re.MULTILINE)
+
+
+def _thread_times(text: str) -> list[CpuTime]:
+    """Return the CPU times of all threads, in the order of the lines of the contest."""
+    return [
+        CpuTime(int(ran) / 1e9, int(waited) / 1e9, int(runs))
+        for ran, waited, runs in _SCHEDSTAT.findall(text)
+    ]
+
+
+def _spent(
+    contest: Contest, before: Sequence[CpuTime], after: Sequence[CpuTime]
+) -> Mapping[tuple[str, frozenset[int]], Sequence[CpuTime]]:
+    """Return what threads ran and waited between two readings, by contender and CPUs."""
+    owners = [
+        (name, frozenset(cpus))
+        for name, contender in _contenders(contest).items()
+        for cpus, count in contender.threads.items()
+        for _ in range(count)
+    ]
+    spent = defaultdict[tuple[str, frozenset[int]], list[CpuTime]](list)
+    for owner, early, late in zip(owners, before, after, strict=True):
+        spent[owner].append(CpuTime(late.ran - early.ran, late.waited - early.waited))
+    return spent
+
+
+def _missing(
+    contest: Contest,
+    spent: Mapping[tuple[str, frozenset[int]], Sequence[CpuTime]],
+    seconds: float,
+) -> dict[str, float]:
+    """Return what the watch would count as missing for each guest, in CPUs.
+
+    A thread beyond the vCPUs with the same CPUs is a thread of QEMU.
+    """
+    missing = {}
+    for name, rates in vcpu_rates(contest, DEFAULT_WEIGHT).items():
+        times = {cpus: spent.get((name, cpus), ()) for cpus in rates}
+        vcpus = [time for cpus, of in rates.items() for time in times[cpus][: len(of)]]
+        ran = sum(t.ran for (owner, _), of in spent.items() for t in of if owner == name)
+        missing[name] = delivery_of(
+            vcpus,
+            seconds,
+            [rate for of in rates.values() for rate in of],
+            qemu_cpus=(ran - sum(time.ran for time in vcpus)) / seconds,
+        ).missing
+    return missing
 
 
 def _reading(text: str) -> tuple[float, Mapping[str, int]]:

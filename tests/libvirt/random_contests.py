@@ -6,8 +6,10 @@ from random import Random
 from typing import Literal, get_args
 
 from cpu_tiers.libvirt.contract import Guest
+from cpu_tiers.tools.host.checks.delivery import TOLERANCE
 from tests.libvirt.contest import SECONDS_TO_READ, ContestWindow
 from tests.libvirt.contestants import Contest, Contestant
+from tests.libvirt.promises import dues_of_contest, missing_cpus
 from tests.libvirt.servers import server
 
 Kind = Literal["floating", "pinned", "mixed"]
@@ -19,6 +21,9 @@ _UNTIERED, _BUSY_EMULATOR = 1 / 6, 1 / 5
 
 MOST_FOREIGN = 0.05
 """A window in which others took more than this part of a CPU is left out."""
+
+EXACT = 0.05
+"""The watch counts what is missing to this part."""
 
 _TICK = 0.004
 """The kernel ends a run at a tick: ``CONFIG_HZ`` is 250 in Debian's kernels."""
@@ -36,6 +41,9 @@ class Outcome:
     """What a guest received in a window, and what it was entitled to, as numbers of CPUs.
 
     :param shares: ``None`` for a guest without a tier.
+    :param due: what was due to the guest while all its vCPUs want to run.
+    :param missing: what the watch counted as missing of that; ``None`` without a watch.
+    :param turn: the longest run of a thread, as a part of the window.
     :param noise: how much less than its floor the guest may receive because the window begins and
         ends within a period of the scheduler.
     """
@@ -49,6 +57,43 @@ class Outcome:
     entitlement: float
     noise: float
     measured: float
+    due: float = 0.0
+    missing: float | None = None
+    turn: float = 0.0
+
+    @property
+    def lacks(self) -> float:
+        """Return what the guest lacks of what was due by its measured CPUs."""
+        return missing_cpus(self.due, self.measured)
+
+    @property
+    def error_of_watch(self) -> float | None:
+        """Return how far the count of the watch is from the measured CPUs, as a part of these.
+
+        ``None`` if nothing is missing, or hardly more than the tenth from which the watch counts.
+        """
+        missing = self.due - self.measured
+        if self.missing is None or missing <= 1.1 * TOLERANCE * self.due + self.noise:
+            return None
+        return self.missing / missing - 1
+
+    @property
+    def noise_of_watch(self) -> float:
+        """Return how far the count may be off because of the ends of the window, as a part.
+
+        The kernel counts a wait when the wait ends. A vCPU with a part *p* of a CPU waits for
+        1 / *p* turns: so long it did not seem to want to run at one of the ends.
+        """
+        missing, part = self.due - self.measured, self.measured / self.vcpus
+        if missing <= 0 or not part:
+            return 0.0
+        return (self.due * self.turn / part + self.noise) / missing
+
+    @property
+    def watch_is_right(self) -> bool:
+        """Tell whether the watch counts what is missing to 5 %, beyond the ends of the window."""
+        error = self.error_of_watch
+        return error is None or abs(error) <= EXACT + self.noise_of_watch
 
     def is_below_floor(self, foreign: float) -> bool:
         """Tell whether less than the floor arrived, beyond the noise and the time of others.
@@ -124,6 +169,7 @@ def outcomes(
     entitlements = contest.entitlements(default_weight)
     floors = (contest.emulated_floors if emulated else contest.floors)(default_weight)
     contenders = contest.contenders(default_weight)
+    dues = dues_of_contest(contest, default_weight)
     return [
         Outcome(
             guest=contestant.name,
@@ -140,6 +186,9 @@ def outcomes(
                 reading=window.reading,
             ),
             measured=window.cpus[contestant.name],
+            due=float(dues[contestant.name].cpus),
+            missing=window.missing.get(contestant.name),
+            turn=longest_run(release) / seconds,
         )
         for contestant in contest.contestants
     ]

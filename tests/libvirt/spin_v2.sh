@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # The first process of a guest with cgroup v2. For each file in /contests it lays out cgroups as
 # libvirt does on a host with systemd, lets a thread spin in each, and prints the CPU time that each
-# scope has had, again and again. Each line of a file is a thread: its scope, the weight of that, its
+# scope and each thread have had, again and again. Each line of a file is a thread: its scope, the weight of that, its
 # own cgroup below, and its CPUs. SETTLE, WINDOW (seconds) and COUNT come from the kernel's command
 # line.
 /bin/busybox --install -s /bin
@@ -30,6 +30,9 @@ hold() { # a contest
     for file in */*.scope/cpu.stat system.slice/cpu.stat; do
         [ -e "$file" ] && set -- "$@" "$file"
     done
+    for thread in $threads; do
+        set -- "$@" "/proc/$thread/schedstat"
+    done
     sleep "$SETTLE"
     read_all "$@"
     for _ in $(seq "$COUNT"); do
@@ -45,7 +48,7 @@ hold() { # a contest
 
 read_all() { # by one process, since it takes long to start processes in an emulated guest
     echo uptime
-    grep -H -E 'usage_usec|\.' /proc/uptime "$@"
+    grep -H -E 'usage_usec|\.|^[0-9]+ [0-9]+ [0-9]+$' /proc/uptime "$@"
 }
 
 for contest in /contests/*; do

@@ -2,12 +2,15 @@
 
 import os
 import time
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
 import libvirt
 import pytest
 
+from cpu_tiers.tools.tiers.sold import Sale
 from tests.draws import SEED
 from tests.libvirt.cases import PROMISED, SPEC
 from tests.libvirt.cgroup import default_weight
@@ -15,7 +18,9 @@ from tests.libvirt.contest import EMULATED, ContestWindow, contest_windows, perc
 from tests.libvirt.contest_v2 import DEFAULT_WEIGHT, contest_windows_v2
 from tests.libvirt.contestants import Contest, Contestant
 from tests.libvirt.linux_guest import kernel_release
+from tests.libvirt.promises import dues_of_contest, has_offender, sale_of
 from tests.libvirt.random_contests import (
+    CPUS,
     MOST_FOREIGN,
     Outcome,
     draw_contest,
@@ -30,6 +35,18 @@ from tests.libvirt.servers import server
 SECONDS = 8
 SECONDS_ON_THE_HOST = 10
 DRAWN_ON_V2 = [draw_contest(Random(f"{SEED} v2 {number}")) for number in range(2)]
+
+RESULT = Outcome(
+    guest="floating-0",
+    kind="floating",
+    shares=100,
+    vcpus=1,
+    busy_emulator=False,
+    floor=0.30,
+    entitlement=0.50,
+    noise=0.02,
+    measured=0.30,
+)
 
 two_cpus = pytest.mark.skipif(
     not os.sched_getaffinity(0) >= {0, 1}, reason="the contests take two CPUs"
@@ -126,6 +143,53 @@ def test_the_noise_of_a_window() -> None:
     assert noise(2, 10, "6.6.0") == pytest.approx(2 * 0.0208 / 10)
 
 
+def test_what_is_due_in_a_contest_and_what_of_it_is_missing() -> None:
+    """Two CPUs are sold for 200 shares of Gold and 100 of Bronze, beside a third guest."""
+    gold = server("gold", cpus=frozenset(CPUS), vcpus=2, extra_specs={"quota:cpu_shares": "200"})
+    bronze = server("bronze", extra_specs={"quota:cpu_shares": "100"})
+    untiered = server("untiered", extra_specs={})
+    guests = tuple(Contestant(guest=guest) for guest in (bronze, gold, untiered))
+    contest = Contest(title="three guests", contestants=guests)
+    assert has_offender(contest)
+    assert not has_offender(replace(contest, contestants=guests[:2]))
+    assert sale_of(contest) == Sale(cpus=2, shares=Fraction(300))
+    dues = dues_of_contest(contest, 1024)
+    assert [dues[name].sold for name in ("gold", "bronze", "untiered")] == [
+        Fraction(4, 3),
+        Fraction(2, 3),
+        0,
+    ]
+    # On CPU 0, 100 beside 200 of Gold, all of it there, and 2 of the guest without a tier
+    assert dues["bronze"].cpus == Fraction(100, 302)
+    assert dues["untiered"].cpus == 0
+
+
+@pytest.mark.parametrize(
+    ("due", "measured", "missing", "lacks", "error"),
+    [
+        pytest.param(0.40, 0.37, 0.0, 0.0, None, id="less than a tenth"),
+        pytest.param(0.40, 0.20, 0.19, 0.20, -0.05, id="the watch counts 0.19 of 0.20"),
+        pytest.param(0.40, 0.355, 0.045, 0.045, None, id="hardly more than a tenth"),
+    ],
+)
+def test_what_the_watch_counts(
+    due: float, measured: float, missing: float, lacks: float, error: float | None
+) -> None:
+    result = replace(RESULT, due=due, measured=measured, missing=missing)
+    assert (result.lacks, result.error_of_watch) == pytest.approx((lacks, error))
+    assert result.watch_is_right
+
+
+def test_the_ends_of_a_window() -> None:
+    # 0.2 of a CPU in turns of 10 ms, of 10 s: a wait of 50 ms is 0.5 % of what is due, 0.002 of
+    # 0.4 CPUs; the noise of 0.02 is ten times that. 0.2 are missing.
+    result = replace(RESULT, due=0.4, measured=0.2, turn=0.001, noise=0.0)
+    assert result.noise_of_watch == pytest.approx(0.01)
+    assert replace(result, missing=0.189).watch_is_right
+    assert not replace(result, missing=0.187).watch_is_right
+    assert replace(result, noise=0.02).noise_of_watch == pytest.approx(0.11)
+
+
 @pytest.mark.parametrize(
     ("measured", "foreign", "below"),
     [
@@ -136,15 +200,4 @@ def test_the_noise_of_a_window() -> None:
     ],
 )
 def test_below_the_floor(measured: float, foreign: float, below: bool) -> None:
-    result = Outcome(
-        guest="floating-0",
-        kind="floating",
-        shares=100,
-        vcpus=1,
-        busy_emulator=False,
-        floor=0.30,
-        entitlement=0.50,
-        noise=0.02,
-        measured=measured,
-    )
-    assert result.is_below_floor(foreign) == below
+    assert replace(RESULT, measured=measured).is_below_floor(foreign) == below
