@@ -71,6 +71,41 @@ def its_own_parent(answer: Body) -> None:
         summary |= {"parent_provider_uuid": uuid, "root_provider_uuid": uuid}
 
 
+def each_value(kind: type, value: object) -> Answer:
+    """Return an answer in which all values of a kind, however deep, are replaced."""
+
+    def replaced(given: Any) -> Any:
+        if isinstance(given, kind) and not isinstance(given, bool):
+            return value
+        if isinstance(given, dict):
+            return {key: replaced(each) for key, each in given.items()}
+        return [replaced(each) for each in given] if isinstance(given, list) else given
+
+    def changed(answer: Body) -> bytes:
+        return json.dumps({key: replaced(each) for key, each in answer.items()}).encode()
+
+    return changed
+
+
+OF_ANY: dict[str, Answer] = {
+    "HTML": lambda answer: b"<html>busy</html>",
+    "nothing": lambda answer: b"",
+    "null": lambda answer: b"null",
+    "a list": lambda answer: b"[]",
+    "no field": lambda answer: b"{}",
+    "the first half": lambda answer: json.dumps(answer).encode()[:-30],
+    "numbers are texts": each_value(int, "x"),
+    "numbers are null": each_value(int, None),
+    "numbers of 10^400": each_value(int, 10**400),
+    "texts are numbers": each_value(str, 7),
+    "texts are of a stranger": each_value(str, STRANGER),
+    "lists are null": each_value(list, None),
+    "lists are empty": each_value(list, []),
+    "objects are null": each_value(dict, None),
+    "objects are lists": each_value(dict, []),
+}
+"""Answers to whatever request."""
+
 SELECTED: dict[str, Answer] = {
     "as Placement answers": each(body, lambda answer: None),
     "mappings of a stranger": put(candidates, mappings={"": [STRANGER], "_NUMA0": [STRANGER]}),

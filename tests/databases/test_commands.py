@@ -1,10 +1,13 @@
-"""Commands are killed at each request, or a request has a fault; then the command runs again.
+"""Commands are killed at each request or moment, or a request has a fault; then they run again.
 
 Afterwards Placement has the same rows as after a run without a fault.
 """
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +24,7 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from tests import draws
 from tests.databases.commands import COMMANDS, WritingCommand, write_files
 from tests.databases.front import Front, front
-from tests.databases.stored import Database
+from tests.databases.stored import Database, Tables
 from tests.functional.cli.fork_server import ForkServer
 from tests.placement_faults import FAULTS, Fault
 from tests.processes.daemons import ROOT
@@ -29,6 +32,9 @@ from tests.processes.daemons import ROOT
 PROGRAM = Path(__file__).with_name("program.py")
 SHORT = 2
 """How many cases of each command a short run draws."""
+
+KILLS = 100 if draws.DAYS == 1 else 3
+"""So many times a reshape and a heal are killed at any moment."""
 
 KILLED = -9
 FAULTS_AND_KILLS = ("killed before", "killed after", *FAULTS)
@@ -74,6 +80,21 @@ class Terminal:
         arguments = [str(PROGRAM), *command.arguments(conf)]
         result = self._server.run(arguments, self._folder)
         return result.returncode, result.stdout + result.stderr
+
+    def run_until(self, command: WritingCommand, seconds: float) -> tuple[int, str]:
+        """Run a command, and kill the command after so many seconds."""
+
+        def kill() -> None:
+            with suppress(ProcessLookupError):  # it has ended by itself
+                self._server.kill()
+
+        timer = threading.Timer(seconds, kill)
+        timer.start()
+        try:
+            return self.run(command)
+        finally:
+            timer.cancel()
+            timer.join()
 
     def _fault(self, case: Case | None, number: int) -> Fault | None:
         if case is None or number < case.number or (number > case.number and not case.for_ever):
@@ -123,21 +144,59 @@ def wrong_end(
     return "" if is_right else f"{case}: {first}, {said}, then {second}, {output}"
 
 
+@contextmanager
+def prepared(command: WritingCommand, database: Database, placement_url: str) -> Iterator[Tables]:
+    """Write what Placement has before a command; yield its rows, and delete all in the end."""
+    empty = database.save()
+    session = Session(auth=Token(placement_url, "admin"))
+    command.prepare(PlacementClient(Adapter(session, service_type="placement")))
+    try:
+        yield database.save()
+    finally:
+        database.restore(empty)
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=str)
 def test_the_second_run_finishes(
     command: WritingCommand, terminal: Terminal, database: Database, placement_url: str
 ) -> None:
-    empty = database.save()
-    session = Session(auth=Token(placement_url, "admin"))
-    command.prepare(PlacementClient(Adapter(session, service_type="placement")))
-    before = database.save()
-    status, output = terminal.run(command)
-    assert status == 0, output
-    wanted, requests = database.state(), len(terminal.front.lines)
-    wrong = []
-    for case in cases_of(command, requests):
-        database.restore(before)
-        wrong.append(wrong_end(case, command, terminal, database, wanted))
-    database.restore(empty)
+    with prepared(command, database, placement_url) as before:
+        status, output = terminal.run(command)
+        assert status == 0, output
+        wanted, requests = database.state(), len(terminal.front.lines)
+        wrong = []
+        for case in cases_of(command, requests):
+            database.restore(before)
+            wrong.append(wrong_end(case, command, terminal, database, wanted))
     sys.stdout.write(f"\n{command}: {requests} requests, {len(wrong)} faults\n")
     assert list(filter(None, wrong)) == []
+
+
+@pytest.mark.parametrize("command", COMMANDS[-2:], ids=str)
+def test_the_second_run_finishes_after_a_kill_at_any_moment(
+    command: WritingCommand, terminal: Terminal, database: Database, placement_url: str
+) -> None:
+    """A reshape and a heal: also while the database carries out a transaction."""
+    draw = Random(f"{draws.SEED} moments of {command}")
+    with prepared(command, database, placement_url) as before:
+        seconds, killed = 60.0, 0
+        status, output = terminal.run(command)
+        assert status == 0, output
+        wanted = database.state()
+        for _ in range(4 * KILLS):
+            database.restore(before)
+            moment, start = draw.uniform(0, seconds), time.monotonic()
+            first, said = terminal.run_until(command, moment)
+            if first == 0:
+                seconds = min(seconds, time.monotonic() - start)
+            killed += first == KILLED
+            assert first in {0, KILLED}, said
+            second, output = terminal.run(command)
+            where = f"killed after {moment:.3f} s: {output}"
+            assert second == 0, where
+            assert database.state() == wanted, where
+            assert not database.oversold(), where
+            if killed == KILLS:
+                break
+    sys.stdout.write(f"\n{command}: killed {killed} times within {seconds:.2f} s\n")
+    assert killed

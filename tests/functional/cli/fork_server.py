@@ -61,9 +61,10 @@ class ForkServer:
         """Run a program of Python in a folder; return its exit status and what it printed."""
         streams = [folder / "cpu-tiers.stdout", folder / "cpu-tiers.stderr"]
         status = self._run(command, folder, list(map(str, streams)))
-        out, error = (path.read_text() for path in streams)
+        # A program that is killed at once has no output.
+        out, error = (path.read_text() if path.exists() else "" for path in streams)
         for path in streams:
-            path.unlink()
+            path.unlink(missing_ok=True)
         return subprocess.CompletedProcess(command, status, out, error)
 
     def run_in_terminal(

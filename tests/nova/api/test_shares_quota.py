@@ -1,13 +1,18 @@
 """Unified limits of a project whose servers claim shares."""
 
-from collections.abc import Mapping
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import fixtures
 import pytest
-from nova import objects
+from nova import context, objects
+from nova.compute import api
 from nova.limit import local, placement
+from nova.scheduler.client.report import SchedulerReportClient
 from nova.scheduler.utils import ResourceRequest
 from nova.tests.functional.api.client import OpenStackApiException
 from oslo_limit import fixture
@@ -16,15 +21,22 @@ from cpu_tiers.conf import quota
 from cpu_tiers.nova import options
 from cpu_tiers.nova.api import shares_quota
 from cpu_tiers.nova.api.features import API
+from tests.hostile_answers import OF_ANY, Answer
 from tests.nova.cloud import MULTIPLIER, SHARES, Cloud
-from tests.nova.computes import PLAIN
+from tests.nova.computes import PLAIN, Computes
+from tests.nova.kinds import NODES_OF_SEVEN
+from tests.nova.traffic import Traffic
 
 ANY = 1000
 CLASS = f"class:{SHARES}"
+USAGES = "GET /usages"
 
 
-def limit(cloud: Cloud, limits: Mapping[str, int]) -> None:
-    """Have Keystone answer with these limits, to the requests of each release of Nova."""
+def limit(cloud: Computes, limits: Mapping[str, int]) -> Any:
+    """Have Keystone answer with these limits, to the requests of each release of Nova.
+
+    :returns: the stand-in of the connection to Keystone, which notes its calls.
+    """
     registered = {**dict.fromkeys((*local.API_LIMITS, *local.DB_LIMITS), ANY), **limits}
     connection = cloud.useFixture(fixture.LimitFixture(registered, {})).mock_conn
     find = connection.registered_limits.side_effect
@@ -41,6 +53,10 @@ def limit(cloud: Cloud, limits: Mapping[str, int]) -> None:
     connection.registered_limits.side_effect = registered_limits
     cloud.flags(endpoint_id="nova", group="oslo_limit")
     cloud.useFixture(fixtures.MockPatch("nova.utils.get_sdk_adapter", lambda *_, **__: connection))
+    return connection
+
+
+OF_NOVA = dict.fromkeys(("servers", "class:VCPU", "class:PCPU", "class:MEMORY_MB"), 100_000)
 
 
 class TestUnifiedLimits(Cloud):
@@ -75,16 +91,15 @@ class TestQuotaOfShares(Cloud):
         options.register(quota)
         self.flags(driver=quota.UNIFIED_LIMITS, group="quota")
         super().setUp()
-        of_nova = dict.fromkeys(("servers", "class:VCPU", "class:MEMORY_MB"), 100_000)
-        limit(self, {**of_nova, CLASS: 500})
+        self.keystone = limit(self, {**OF_NOVA, CLASS: 500})
         self.start_host("one", **{SHARES: 800})
         self.gold = self.tier("gold", "100", vcpus=2)
         self.silver = self.tier("silver", "12.5", vcpus=2)
         self.stated = self.flavor("stated", {PLAIN: "100", f"resources:{SHARES}": "100"})
 
-    def start_nova_api(self) -> None:
-        """Turn the option on, and have nova-api start with it."""
-        self.flags(count_vcpu_shares=True, group="quota")
+    def start_nova_api(self, *, counts_shares: bool = True) -> None:
+        """Have nova-api start with the option on or off."""
+        self.flags(count_vcpu_shares=counts_shares, group="quota")
         API.start()
 
     def refused(self, *, usage: int, delta: int) -> Any:
@@ -127,6 +142,84 @@ class TestQuotaOfShares(Cloud):
         self._unshelve_server({"id": second})
         assert self.allocated(second) == {"one": 200}
 
+    def test_requests_to_placement_and_keystone(self) -> None:
+        """With the option off, those of Nova; with the option on, those of one more limit."""
+        self.start_host("two", **{SHARES: 800})
+        copy = "nova.virt.libvirt.driver.LibvirtDriver.migrate_disk_and_power_off"
+        self.useFixture(fixtures.MockPatch(copy, return_value="{}"))
+        # nova-conductor is in this process, and does not have the seams of nova-api elsewhere.
+        self.flags(recheck_quota=False, group="quota")
+        traffic = self.useFixture(Traffic())
+        stock = self.requests_of_a_life(traffic)
+        self.start_nova_api(counts_shares=False)
+        assert self.requests_of_a_life(traffic) == stock
+        self.start_nova_api()
+        on = self.requests_of_a_life(traffic)
+        more = {step: counts - stock[step] for step, counts in on.items()}
+        # Nova asks for its limits with amounts of 0, cpu-tiers for that of the shares apart.
+        of_placement = {"boot": {}, "resize": {}, "unshelve": {USAGES: 1}}
+        assert {
+            step: {each: n for each, n in counts.items() if not each.startswith("Keystone")}
+            for step, counts in more.items()
+        } == of_placement
+        # Older releases of oslo.limit also ask for the limit of the cloud each time.
+        asked = {step: counts["Keystone limits"] for step, counts in more.items()}
+        assert asked == {"boot": 1, "resize": 1, "unshelve": 2}
+        assert all(stock[step] - counts == {} for step, counts in on.items())
+
+    def requests_of_a_life(self, traffic: Traffic) -> dict[str, Counter[str]]:
+        """Return the requests to Placement and to Keystone of each step that a limit is for."""
+        requests = dict[str, Counter[str]]()
+
+        @contextmanager
+        def step(name: str) -> Iterator[None]:
+            before = len(self.keystone.method_calls)
+            with traffic.of_step() as counts:
+                yield
+            calls = (f"Keystone {call[0]}" for call in self.keystone.method_calls[before:])
+            requests[name] = counts.requests + Counter(calls)
+
+        with step("boot"):
+            server = self.boot(self.gold)
+        with step("resize"):
+            self._resize_server(server, self.silver)
+        self._confirm_resize(server)
+        self._shelve_server(server)
+        with step("unshelve"):
+            self._unshelve_server(server)
+        self._delete_server(server)
+        return requests
+
+    def test_usages_that_lie(self) -> None:
+        """Whatever Placement says of usages, a server is unshelved that stock Nova unshelves."""
+        server = self.boot(self.gold)["id"]
+        admin = context.get_admin_context()
+        admin.project_id = admin.user_id = "p"
+        instance = objects.Instance.get_by_uuid(admin, server)
+        spec = objects.RequestSpec.get_by_instance_uuid(admin, server)
+
+        def outcome(answer: Answer) -> str:
+            send = SchedulerReportClient.get
+
+            def get(client: Any, url: str, *args: Any, **kwargs: Any) -> Any:
+                given = send(client, url, *args, **kwargs)
+                if not url.startswith("/usages"):
+                    return given
+                content = answer(given.json())
+                return SimpleNamespace(status_code=200, json=lambda: json.loads(content))
+
+            with fixtures.MockPatchObject(SchedulerReportClient, "get", get):
+                try:
+                    api.API._check_quota_unshelve_offloaded(admin, instance, spec)
+                except Exception as error:
+                    return type(error).__name__
+            return "unshelved"
+
+        stock = {name: outcome(answer) for name, answer in OF_ANY.items()}
+        self.start_nova_api()
+        assert {name: outcome(answer) for name, answer in OF_ANY.items()} == stock
+        assert "unshelved" in stock.values()
+
     def test_a_server_that_exists_is_counted_with_whatever_flavor(self) -> None:
         """A new server of the flavor is refused by nova-scheduler."""
         both = {MULTIPLIER: "100", PLAIN: "100"}
@@ -145,6 +238,48 @@ class TestQuotaOfShares(Cloud):
             request = ResourceRequest.from_request_spec(spec)
             amounts = request.merged_resources()
             assert {name: n for name, n in amounts.items() if name == SHARES} == shares
+
+
+class TestQuotaOnNodes(Computes):
+    """A host with two NUMA nodes, of which each has two shared CPUs and five dedicated CPUs."""
+
+    microversion = "latest"
+    kind = NODES_OF_SEVEN
+    scheduler_options: ClassVar[Mapping[str, Any]] = {
+        **NODES_OF_SEVEN.scheduler_options,
+        "query_placement_for_numa": True,
+    }
+
+    def test_servers_of_both_kinds_count(self) -> None:
+        options.register(quota)
+        self.flags(driver=quota.UNIFIED_LIMITS, count_vcpu_shares=True, group="quota")
+        limit(self, {**OF_NOVA, CLASS: 40})
+        API.start()
+        self.nodes(True)
+        self.start_host("one")
+        silver = {MULTIPLIER: "10", "hw:numa_nodes": "2"}
+        on_nodes = self.flavor("on nodes", silver, vcpus=2)
+        pinned = self.flavor("pinned", {**silver, "hw:cpu_policy": "dedicated"}, vcpus=4)
+        one_node = {"hw:numa_nodes": "1"}
+        small = self.flavor("small", {**one_node, MULTIPLIER: "10"})
+        stated = self.flavor("stated", {**one_node, PLAIN: "10", f"resources:{SHARES}": "10"})
+        first = self.boot(on_nodes)
+        assert self.shares_of(first) == [10, 10]  # a vCPU on each node
+        assert self.shares_of(self.boot(pinned)) == []
+        assert sum(self.shares_of(self.boot(small))) == 10  # 30 of 40 in all
+        for flavor, delta in ((on_nodes, 20), (self.tier("large", "11"), 11)):
+            refusal = f"{CLASS} is over limit of 40 due to current usage 30 and delta {delta}"
+            with pytest.raises(OpenStackApiException, match=refusal):
+                self.boot(flavor)
+        assert sum(self.shares_of(self.boot(stated))) == 10  # 40 of 40
+        with pytest.raises(OpenStackApiException, match="usage 40 and delta 10"):
+            self.boot(small)
+        self._delete_server(first)  # 20 of 40
+        assert self.shares_of(self.boot(on_nodes)) == [10, 10]
+
+    def shares_of(self, server: Mapping[str, Any]) -> list[int]:
+        """Return the shares of a server on each provider that has any."""
+        return [shares for shares in self.allocated(server["id"]).values() if shares]
 
 
 def test_keystone_answers_nova_and_then_not_cpu_tiers(
