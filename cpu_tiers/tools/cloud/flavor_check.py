@@ -39,6 +39,7 @@ from cpu_tiers.tools.tiers.ladder import Step, step_of_cloud, step_of_host
 from cpu_tiers.tools.tiers.pair import AMOUNT, pair_faults
 from cpu_tiers.translators import ServerRequest, Translator
 from cpu_tiers.translators.broken_rules import request_faults
+from cpu_tiers.translators.numa import read_form
 
 LOG = logging.getLogger(__name__)
 
@@ -168,8 +169,8 @@ def _sources(
 
 
 def _named_traits(checked: Iterable[_Checked]) -> frozenset[str]:
-    """Return the traits that the queries of flavors name."""
-    queries = (query for item in checked for query in item.queries)
+    """Return the traits that the queries of flavors name, in the form that is sent."""
+    queries = (read_form(query) for item in checked for query in item.queries)
     return frozenset[str]().union(*(query.named_traits() for query in queries))
 
 

@@ -252,7 +252,8 @@ def tell_number_of_nodes(
             queries = queries_of(conf, server._replace(flavor=flavor), member_of)
             survey = CandidateSurvey.of_servers(client, [queries])
             if hosts := survey.of_server(queries).answer.hosts():
-                LOG.info("With %s=%d, %d hosts have candidates.", NODES, count, len(hosts))
+                having = "1 host has" if len(hosts) == 1 else f"{len(hosts):,} hosts have"
+                LOG.info("With %s=%d, %s candidates.", NODES, count, having)
                 return
 
 

@@ -98,7 +98,7 @@ def test_a_server_that_fits_in_two_nodes(
     files = ("--config-file", placement_conf, "--config-file", conf)
     pinned = flavor({"hw:cpu_policy": "dedicated"}, vcpus=vcpus, ram=1440, disk=0)
     result = run(*files, "explain", pinned, status=3)
-    assert ("With hw:numa_nodes=2, 1 hosts have candidates." in result.stderr) == says_so
+    assert ("With hw:numa_nodes=2, 1 host has candidates." in result.stderr) == says_so
 
 
 @pytest.mark.usefixtures("hosts")

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.inventory import Host, InventoryOptions, build_tree
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.host import HostTopology, NumaCell
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import MULTIPLIER_TRAIT
 from cpu_tiers.tools.placement.client import PlacementClient
@@ -198,6 +201,23 @@ def test_a_multiplier_with_the_option_in_nova_conf(
     on = save("[filter_scheduler]\nquery_placement_for_vcpu_shares = true\n", "nova.conf")
     result = run("flavor", "check", flavor(GOLD), "--config-file", on)
     assert result.stderr == "flavors: 1, faults: 0\n"
+
+
+def test_numa_nodes_that_a_host_has(
+    run: Command, flavor: Command, client: PlacementClient, placement_conf: Path
+) -> None:
+    """A host of two nodes takes a server of two nodes, and none of three."""
+    cells = tuple(
+        NumaCell(id=n, cpus=CpuSet(range(4 * n, 4 * n + 4)), memory_kb=2**22) for n in (0, 1)
+    )
+    host = Host(name="cn1", topology=HostTopology(arch="x86_64", cells=cells))
+    sync(client, build_tree(host, InventoryOptions(enable_numa_reporting_to_placement=True)))
+    check = ("--config-file", placement_conf, "flavor", "check", "--numa", "--hosts", "-f", "json")
+    two = flavor({"hw:numa_nodes": "2"}, vcpus=4, ram=2048, disk=0)
+    assert json.loads(run(*check, two).stdout) == []
+    three = flavor({"hw:numa_nodes": "3"}, vcpus=3, ram=3072, disk=0)
+    rows = json.loads(run(*check, three, status=3).stdout)
+    assert "anchor" not in str(rows)
 
 
 def test_a_multiplier_in_a_cloud_where_it_does_nothing(
