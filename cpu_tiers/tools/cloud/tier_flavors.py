@@ -98,12 +98,7 @@ def tier_flavors(
             if pair_faults(flavor, query_vcpu_shares=True):
                 differing.append(printable(flavor.name))
     warn_of_left_out_flavors(faults)
-    if differing:
-        LOG.warning(
-            "The claim of shares does not agree with the weight in the flavors %s: see cpu-tiers"
-            " flavor check --all, and cpu-tiers host audit for the guests.",
-            join_names(differing),
-        )
+    _warn_of_differing_flavors(differing)
     if not by_tier:
         raise InvalidInput.of(cloud.name, "no flavors", "name a file with flavors")
     names: dict[Fraction | None, str] = {Fraction(t.shares.amount): t.name for t in tiers}
@@ -117,6 +112,15 @@ def tier_flavors(
         )
         for has_cpus, tier in in_order
     ]
+
+
+def _warn_of_differing_flavors(names: Sequence[str]) -> None:
+    if names:
+        LOG.warning(
+            "The claim of shares does not agree with the weight in the flavors %s: see cpu-tiers"
+            " flavor check --all, and cpu-tiers host audit for the guests.",
+            join_names(names),
+        )
 
 
 def is_plain(flavor: Flavor) -> bool:
