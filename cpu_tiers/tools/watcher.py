@@ -30,8 +30,8 @@ class PlanFailed(Exception):
     """``cpu-tiers plan`` gave no answer; the text is its own."""
 
 
-class PlanGoal(goals.Goal):
-    """The goal of a plan: room, an empty host, a mended host, or hosts of which one may fail."""
+class _Named:
+    """The names that a goal and a strategy have in Watcher."""
 
     @classmethod
     def get_name(cls) -> str:
@@ -48,13 +48,17 @@ class PlanGoal(goals.Goal):
         """Return the name for people."""
         return _TEXT
 
+
+class PlanGoal(_Named, goals.Goal):
+    """The goal of a plan: room, an empty host, a mended host, or hosts of which one may fail."""
+
     @classmethod
     def get_efficacy_specification(cls) -> Any:
         """Return no indicators: the verdict of the plan is in the log."""
         return specs.Unclassified()
 
 
-class PlanStrategy(strategies.BaseStrategy):
+class PlanStrategy(_Named, strategies.BaseStrategy):
     """Asks ``cpu-tiers plan``, and takes the moves of the answer as actions.
 
     *Requirements*: the cpu-tiers package in the Python of the decision engine, and a file with the
@@ -68,21 +72,6 @@ class PlanStrategy(strategies.BaseStrategy):
         super().__init__(config, osc)
         self._planner = NAME
         self.after: list[Sequence[int]] = []
-
-    @classmethod
-    def get_name(cls) -> str:
-        """Return the name of the entry point."""
-        return NAME
-
-    @classmethod
-    def get_display_name(cls) -> str:
-        """Return the name for people."""
-        return _TEXT
-
-    @classmethod
-    def get_translatable_display_name(cls) -> str:
-        """Return the name for people."""
-        return _TEXT
 
     @classmethod
     def get_goal_name(cls) -> str:
