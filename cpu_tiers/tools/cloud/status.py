@@ -17,7 +17,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 from oslo_upgradecheck.upgradecheck import main as run_checks
 
 from cpu_tiers.conf import filter_scheduler, weight_classes
-from cpu_tiers.conf.read import PROVIDER_FILE_OPTIONS
+from cpu_tiers.conf.read import PROVIDER_FILE_OPTIONS, config_files
 from cpu_tiers.conf.weigher import idle_names
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.names import VCPU_SHARES
@@ -265,4 +265,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     conf = cfg.ConfigOpts()
     with masked_output():
         hide(conf)
-        return run_checks(conf, "nova", Checks(conf), list(sys.argv[1:] if argv is None else argv))
+        arguments = list(sys.argv[1:] if argv is None else argv)
+        # Of nova-compute, too: its own file may have compute_driver.
+        return run_checks(conf, "nova", Checks(conf), arguments, config_files([]))

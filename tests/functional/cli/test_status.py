@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from oslo_config import cfg
 
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.inventory import Host, InventoryOptions, build_tree
@@ -12,6 +13,7 @@ from cpu_tiers.model.host import HostTopology, NumaCell
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, VCPU_SHARES
 from cpu_tiers.placement.records import Consumer, Inventories
+from cpu_tiers.tools.cloud import status
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import sync
 from tests.functional.cli.upgrade_check import check, results
@@ -128,3 +130,21 @@ def test_no_placement(tmp_path: Path, text: str, message: str) -> None:
     status, printed = check(conf, "--json")
     assert status == 2
     assert message in results(printed)["NUMA reporting"][1]
+
+
+def test_the_driver_in_the_file_of_nova_compute(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Debian and Ubuntu have ``compute_driver`` in nova-compute.conf, and not in nova.conf."""
+    file = tmp_path / "nova-compute.conf"
+    file.write_text("[DEFAULT]\ncompute_driver = libvirt.LibvirtDriver\n")
+    monkeypatch.setattr(cfg, "find_config_files", lambda **_: [str(file)])
+    files: list[object] = []
+
+    def run_checks(*given: object) -> int:
+        files.append(given[-1])
+        return 0
+
+    monkeypatch.setattr(status, "run_checks", run_checks)
+    assert status.main(["upgrade", "check"]) == 0
+    assert files == [[str(file)]]
