@@ -178,9 +178,13 @@ def _is_apart(mappings: Mapping[str, Sequence[str]], apart: Sequence[str]) -> bo
 
 
 def _is_on(candidate: Candidate, summaries: Summaries, traits: frozenset[str]) -> bool:
-    """Tell whether a provider of the unsuffixed group of a candidate has one of some traits."""
+    """Tell whether a provider of the unsuffixed group of a candidate has one of some traits.
+
+    A provider without a summary has none: stock Nova does not read the mappings.
+    """
     providers = candidate["mappings"].get("", ())
-    return any(not traits.isdisjoint(summaries[uuid].get("traits") or ()) for uuid in providers)
+    known = [summaries[uuid] for uuid in providers if uuid in summaries]
+    return any(not traits.isdisjoint(summary.get("traits") or ()) for summary in known)
 
 
 def _roots(candidates: Iterable[Candidate], summaries: Summaries) -> set[str]:
