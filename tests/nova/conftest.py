@@ -33,6 +33,8 @@ from tests.nova.wrapping import all_seams
 
 HERE = Path(__file__).parent
 SEAMS = all_seams()
+LIVES = ("test_life_", "test_affinity_moves")
+"""The beginnings of the names of modules whose servers move often: half of the classes run a day."""
 
 seams.remove(SEAMS)
 
@@ -67,18 +69,28 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Let warnings pass that are not caused by our modules; skip the classes of another day."""
+    """Let warnings pass that are not caused by our modules; skip the classes of another day.
+
+    One of the classes with the same tests runs each day; a class of lives, every other time.
+    """
     ours = [
         item for item in items if isinstance(item, pytest.Function) and HERE in item.path.parents
     ]
     similar: dict[type, list[type]] = {}
     for own in dict.fromkeys(item.cls for item in ours if item.cls):
         similar.setdefault(_first(own), []).append(own)
-    today = {own for classes in similar.values() for own in draws.in_turn(classes)}
+    today = set[type | None]()
+    for number, classes in enumerate(similar.values()):
+        turns = [turn for own in classes for turn in ([own, None] if _is_life(own) else [own])]
+        today.update(draws.in_turn(turns[number % 2 :] + turns[: number % 2]))
     for item in ours:
         item.add_marker(pytest.mark.filterwarnings(r"ignore:::(?!cpu_tiers|tests\.)"))
         if item.cls and item.cls not in today:
-            item.add_marker(pytest.mark.skip("classes with the same tests take turns"))
+            item.add_marker(pytest.mark.skip("similar classes take turns"))
+
+
+def _is_life(own: type) -> bool:
+    return own.__module__.rpartition(".")[2].startswith(LIVES)
 
 
 def _first(own: type) -> type:
