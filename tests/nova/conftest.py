@@ -34,7 +34,7 @@ from tests.nova.wrapping import all_seams
 HERE = Path(__file__).parent
 SEAMS = all_seams()
 LIVES = ("test_life_", "test_affinity_moves")
-"""The beginnings of the names of modules whose servers move often: half of the classes run a day."""
+"""The beginnings of the names of modules whose servers move often: half of them run a day."""
 
 seams.remove(SEAMS)
 
