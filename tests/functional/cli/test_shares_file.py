@@ -1,6 +1,7 @@
 """``etc/systemd/cpu-tiers-shares-file``, the program of the timer, beside stand-ins."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -172,12 +173,13 @@ class TestOwnerOfAParent:
     def test_the_program_of_root_is_refused(self, keep: Keep, file: Path, parent: Path) -> None:
         secrets = parent / "bin" / "secrets"  # below a folder of root
         secrets.mkdir(mode=0o700)
-        owner = subprocess.Popen(["sh", "-c", SWAPS, secrets], user=NOBODY, cwd=parent)
+        command = ["sh", "-c", SWAPS, str(secrets)]
+        owner = subprocess.Popen(command, user=NOBODY, cwd=parent, start_new_session=True)
         try:
             for _ in range(20):
                 assert f"{parent}: belongs to the user nobody" in keep(1).stderr
         finally:
-            owner.kill()
+            os.killpg(owner.pid, signal.SIGKILL)  # with the program that it runs just now
             owner.wait()
         assert list(secrets.iterdir()) == []
         assert secrets.stat().st_mode & 0o777 == 0o700
