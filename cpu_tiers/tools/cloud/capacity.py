@@ -13,7 +13,6 @@ from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.shares import effective_shares
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.names import is_resource_class
 from cpu_tiers.tools.cloud.tier_flavors import TierFlavor, tier_flavors
 from cpu_tiers.tools.frame.cloud_source import (
     CloudSource,
@@ -36,7 +35,7 @@ from cpu_tiers.tools.frame.server_request import (
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, shortened, wrapped
 from cpu_tiers.tools.placement.candidates import count_more, read_room
-from cpu_tiers.tools.simulation.repeated_claims import CloudRoom, HostRoom
+from cpu_tiers.tools.simulation.repeated_claims import CloudRoom
 from cpu_tiers.tools.simulation.server_queries import ServerQueries
 from cpu_tiers.tools.simulation.sold import SoldPart, TierRoom
 from cpu_tiers.tools.tiers.tier import Tier
@@ -83,16 +82,14 @@ class Capacity(NovaConfCommand, ListCommand):
         tell_unknown_states(states)
         for flavor, flavor_queries in zip(flavors, queries, strict=True):
             tell_left_out(flavor, flavor_queries.left_out)
-        for flavor, room in zip(flavors, rooms, strict=True):
+        for flavor, flavor_queries, room in zip(flavors, queries, rooms, strict=True):
             if not room.is_exact:
                 LOG.warning(
                     "flavor %s: the search was cut short, and more servers may fit", flavor.name
                 )
-        tell_of_plan(
-            flavor.name
-            for flavor, room in zip(flavors, rooms, strict=True)
-            if not room.more and any(map(_lacks_amounts, room.hosts.values()))
-        )
+            if not room.more:
+                limits = (host.limited_by.split(", ") for host in room.hosts.values())
+                tell_of_plan(flavor, flavor_queries, limits)
         hosts = partial(_hosts, show_all=parsed_args.all, is_brief=bool(tiers))
         rows: list[tuple[object, ...]] = [
             (flavor.name, room.more, hosts(room))
@@ -127,11 +124,6 @@ def _given(
             queries.append(queries_of(conf, server._replace(flavor=flavor), aggregates))
     faults.raise_if_any()
     return flavors, queries
-
-
-def _lacks_amounts(host: HostRoom) -> bool:
-    """Tell whether a host lacks only free amounts, which migrations can free."""
-    return all(map(is_resource_class, host.limited_by.split(", ")))
 
 
 def _text_of(tier: TierFlavor, name: str) -> str:

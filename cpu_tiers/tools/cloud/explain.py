@@ -51,7 +51,7 @@ from cpu_tiers.tools.frame.terminal import (
     wrapped,
 )
 from cpu_tiers.tools.placement.candidates import Explanation, explain
-from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack
+from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack, named
 from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT, UNKNOWN
 from cpu_tiers.tools.simulation.service_states import ServiceStates
 from cpu_tiers.weights import SCORINGS, make_forest
@@ -106,8 +106,11 @@ class Explain(NovaConfCommand, ShowCommand):
             explanation = explain(client, queries, tell, states)
             if explanation.names and not explanation.candidates:
                 tell_number_of_nodes(client, conf, server, aggregates)
-                if any(_lacks_amounts(reason) for reason in explanation.reasons.values()):
-                    tell_of_plan([server.flavor.name])
+                lacking = (
+                    [named(*lack) for lack in reason.lacks.items()]
+                    for reason in explanation.reasons.values()
+                )
+                tell_of_plan(server.flavor, queries, lacking)
         tell_unknown_additions(conf)
         self.status = 0 if explanation.candidates else FOUND
         traits = request_traits(conf.filter_scheduler, server.flavor.extra_specs)
@@ -146,14 +149,6 @@ class Explain(NovaConfCommand, ShowCommand):
         self.status = 0 if decisions else FOUND
         text = text_of(decisions) or "The file has no decision about the server."
         return ("decisions",), (FormattedValue(decisions, lambda _: text),)
-
-
-def _lacks_amounts(reason: HostReason) -> bool:
-    """Tell whether a host lacks only free amounts, which migrations can free."""
-    return bool(reason.lacks) and all(
-        is_resource_class(name) and not isinstance(lack, ClaimLimit)
-        for name, lack in reason.lacks.items()
-    )
 
 
 def _summary(explanation: Explanation, states: ServiceStates, not_looked_at: str) -> str:

@@ -257,10 +257,16 @@ def tell_number_of_nodes(
                 return
 
 
-def tell_of_plan(flavors: Iterable[str]) -> None:
-    """Say which command knows the migrations that make room for servers without a host."""
-    for name in flavors:
-        LOG.info("cpu-tiers plan room %s says which live migrations make room.", name)
+def tell_of_plan(flavor: Flavor, queries: ServerQueries, hosts: Iterable[Iterable[str]]) -> None:
+    """Say which command knows the migrations that make room, if migrations can make any.
+
+    A migration frees amounts of resource classes, and gives no host a trait or another limit.
+
+    :param hosts: the constraints that each host lacks, as :func:`reasons.named` returns them.
+    """
+    amounts = {name for query in queries.first for name in query.resources()}
+    if any(lacking and amounts.issuperset(lacking) for lacking in map(frozenset, hosts)):
+        LOG.info("cpu-tiers plan room %s says which live migrations make room.", flavor.name)
 
 
 def find_tiers(conf: cfg.ConfigOpts, cloud: CloudSource) -> None:

@@ -117,6 +117,35 @@ def test_why_no_host(run: Command, flavor: Command, placement_conf: Path) -> Non
 
 
 @pytest.mark.usefixtures("hosts")
+@pytest.mark.parametrize("command", ["explain", "capacity"])
+@pytest.mark.parametrize(
+    ("specs", "vcpus", "is_advised"),
+    [
+        pytest.param({}, 9, True, id="no host has free CPUs"),
+        pytest.param({"trait:CUSTOM_SSD": "required"}, 1, False, id="no host has the trait"),
+        pytest.param({"trait:CUSTOM_SSD": "required"}, 9, False, id="no host has any of both"),
+    ],
+)
+def test_migrations_are_advised_where_only_amounts_are_lacking(
+    run: Command,
+    flavor: Command,
+    placement_conf: Path,
+    client: PlacementClient,
+    command: str,
+    specs: dict[str, str],
+    vcpus: int,
+    is_advised: bool,
+) -> None:
+    """The name of a custom trait could be that of a resource class."""
+    client.create_trait("CUSTOM_SSD")
+    provide(client, "pool", ["CUSTOM_SSD"], DISK_GB=1)
+    path = flavor(specs, vcpus=vcpus)
+    status = {"explain": 3, "capacity": 0}[command]
+    result = run("--config-file", placement_conf, command, path, status=status)
+    assert ("cpu-tiers plan room" in result.stderr) == is_advised
+
+
+@pytest.mark.usefixtures("hosts")
 def test_a_long_list_is_cut_and_the_option_all_shows_the_whole_list(
     run: Command, flavor: Command, placement_conf: Path
 ) -> None:
