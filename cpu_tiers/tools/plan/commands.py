@@ -269,7 +269,7 @@ class PlanDrain(_PlanCommand):
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         self.read(parsed_args)
-        closed = hosts_named(self.snapshot, parsed_args.host, "HOST")
+        closed = frozenset(hosts_named(self.snapshot, parsed_args.host, "HOST").values())
         hosts, unknown = self.cloud(closed)
         leaving = frozenset(each.uuid for each in hosts.servers if each.host in closed)
         question = Question(leaving=leaving)
@@ -310,20 +310,26 @@ class PlanRelieve(_PlanCommand):
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         self.read(parsed_args)
-        files = {Path(path).stem: path for path in parsed_args.audit}
-        short = {
-            name: short_servers(read_json(path, _AUDIT), path) for name, path in files.items()
-        }
-        hurt = hosts_named(self.snapshot, [name for name in short if short[name]], "--audit")
-        chosen = hosts_named(self.snapshot, parsed_args.host, "HOST")
+        short = self._short(parsed_args.audit)
+        chosen = frozenset(hosts_named(self.snapshot, parsed_args.host, "HOST").values())
         marked = self._marked()
-        hosts, unknown = self.cloud(hurt.union(marked), forbids_avoided=True)
-        chosen = chosen or frozenset(hosts.names)
-        relief = relief_of(hosts, chosen, frozenset().union(*short.values()), marked)
+        closed = frozenset(short).union(marked)
+        hosts, unknown = self.cloud(closed, forbids_avoided=True)
+        relief = relief_of(hosts, chosen or frozenset(hosts.names), short, marked)
         plan = self.plan(hosts, relief.question)
         left = over_capacity(hosts, plan.room, relief.question.mends)
         verdict, is_no = relieve_verdict(relief, plan, left)
         return self.shown(hosts, plan, verdict, unknown, unmoved(plan), is_no=is_no)
+
+    def _short(self, paths: Iterable[str]) -> dict[str, frozenset[str]]:
+        """Return the servers that audits name as short, by the root provider of their host."""
+        uuids_by_name: dict[str, frozenset[str]] = {}
+        for path in paths:
+            if uuids := short_servers(read_json(path, _AUDIT), path):
+                name = Path(path).stem
+                uuids_by_name[name] = uuids_by_name.get(name, frozenset()) | uuids
+        roots = hosts_named(self.snapshot, uuids_by_name, "--audit")
+        return {roots[name]: uuids for name, uuids in uuids_by_name.items()}
 
     def _marked(self) -> dict[str, str]:
         """Return a trait that nova.conf avoids of each host that has any, by root provider."""

@@ -7,7 +7,7 @@ tells amounts, so each server requests the amounts that it has, of as many provi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from cpu_tiers.errors import InvalidInput
@@ -256,8 +256,8 @@ def without_traits(traits: Iterable[str], query: CandidateQuery) -> CandidateQue
     return query._replace(root_forbidden=query.root_forbidden.union(traits))
 
 
-def hosts_named(snapshot: Snapshot, names: Iterable[str], where: str) -> frozenset[str]:
-    """Return the root providers of hosts with names, those of Placement or of Nova's API.
+def hosts_named(snapshot: Snapshot, names: Collection[str], where: str) -> Mapping[str, str]:
+    """Return the root providers of hosts by their names, those of Placement or of Nova's API.
 
     :param where: the argument that has the names, for an error.
     :raises InvalidInput: the cloud has no such host.
@@ -273,4 +273,4 @@ def hosts_named(snapshot: Snapshot, names: Iterable[str], where: str) -> frozens
             f"{', '.join(unknown)}: the cloud has no such host",
             "openstack hypervisor list shows the hosts",
         )
-    return frozenset(by_name[name] for name in names)
+    return {name: by_name[name] for name in names}

@@ -29,16 +29,20 @@ class Relief(NamedTuple):
 
 
 def relief_of(
-    hosts: Hosts, chosen: frozenset[str], short: frozenset[str], marked: Mapping[str, str]
+    hosts: Hosts,
+    chosen: frozenset[str],
+    short: Mapping[str, frozenset[str]],
+    marked: Mapping[str, str],
 ) -> Relief:
     """Return what is to be mended of hosts.
 
     :param chosen: the root providers of the hosts.
-    :param short: the uuids of servers that are short, by audits.
+    :param short: the uuids of the servers that are short by the audit of a host, by the root
+        provider of the host. A server that is on another host since the audit is not short.
     :param marked: a trait that nova.conf avoids, by the root provider of its host.
     """
     servers = [server for server in hosts.servers if server.host in chosen]
-    hurt = tuple(server for server in servers if server.uuid in short)
+    hurt = tuple(server for server in servers if server.uuid in short.get(server.host, ()))
     unsuited = tuple(
         server
         for server in servers

@@ -133,6 +133,18 @@ def test_servers_that_an_audit_names_as_short(plan: Run, save: Run) -> None:
     assert plan(cloud(hosts=3), "relieve", "cn1", "--audit", audit).startswith("Nothing to mend")
 
 
+def test_two_audits_of_a_host(plan: Run, tmp_path: Path) -> None:
+    """Files of the same name add up, in either order."""
+    arguments: list[object] = []
+    for number, uuids in enumerate((["id-0"], [])):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        rows = [{"kind": "short", "uuid": uuid} for uuid in uuids]
+        (folder / "cn0.json").write_text(json.dumps(rows))
+        arguments += ["--audit", folder / "cn0.json"]
+    assert plan(cloud(hosts=3), "relieve", *arguments).startswith("1 server short")
+
+
 def test_traits_that_a_flavor_avoids(plan: Run) -> None:
     document: Any = cloud(hosts=3)
     document["providers"][0]["traits"] = document["providers"][2]["traits"] = ["CUSTOM_LOUD"]

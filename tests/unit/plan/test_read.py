@@ -122,7 +122,7 @@ def test_a_consumer_that_is_no_server() -> None:
 
 
 def test_hosts_by_both_names() -> None:
-    assert hosts_named(snapshot(), ["h0", "short"], "HOST") == {"h0", "h1"}
+    assert hosts_named(snapshot(), ["h0", "short"], "HOST") == {"h0": "h0", "short": "h1"}
     with pytest.raises(InvalidInput, match="HOST: h9: the cloud has no such host"):
         hosts_named(snapshot(), ["h9"], "HOST")
 
