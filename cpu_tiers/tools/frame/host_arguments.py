@@ -1,9 +1,8 @@
 """The arguments that describe a host, its guests and the services beside them."""
 
 import re
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -62,25 +61,6 @@ def check_local(uri: str) -> None:
     if is_remote(uri):
         allowed = "run the command on the compute host, because it reads the cgroups there"
         raise InvalidInput.of("--connect", f"got {uri!r}", allowed)
-
-
-def number_from(
-    least: int, most: int, text: str, kind: Callable[[str], float] = float
-) -> Callable[[str], float]:
-    """Return a parser of numbers in a range, whose error says ``text`` of the range."""
-
-    def parse(given: str) -> float:
-        with suppress(ValueError):
-            if least <= (number := kind(given)) <= most:
-                return number
-        raise ArgumentTypeError(f"give {text.format(least=least, most=most)}")
-
-    return parse
-
-
-def seconds_from(least: int) -> Callable[[str], float]:
-    """Return a parser of seconds, at most an hour."""
-    return number_from(least, 3600, "{least} to {most} seconds")
 
 
 def read_topology(parsed_args: Namespace) -> HostTopology:

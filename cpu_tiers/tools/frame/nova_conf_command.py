@@ -20,6 +20,7 @@ from cliff.command import Command
 
 from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.tools.frame.app import hide, hide_tokens, run_until_sigterm
+from cpu_tiers.tools.frame.numbers import whole_number_from
 from cpu_tiers.tools.frame.terminal import HINT, fit_help
 
 if TYPE_CHECKING:
@@ -52,12 +53,6 @@ MOST_JOBS = 10
 _EXTRAS = dict.fromkeys(("altair", "jinja2", "vl_convert"), "page")
 _EXTRAS["prometheus_client"] = "prometheus"
 """The extra of cpu-tiers that installs a library, which is imported where it is needed."""
-
-
-def _jobs(text: str) -> int:
-    if text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_JOBS:
-        return int(text)
-    raise ArgumentTypeError(f"{text}: give a number from 1 to {MOST_JOBS}")
 
 
 class NovaConfCommand(Command):
@@ -125,7 +120,7 @@ class NovaConfCommand(Command):
         if self.reads_all_providers:
             parser.add_argument(
                 "--jobs",
-                type=_jobs,
+                type=whole_number_from(1, MOST_JOBS),
                 default=JOBS,
                 metavar="N",
                 help="send Placement N requests at the same time while all providers are read, 1"

@@ -262,7 +262,8 @@ def tell_of_plan(flavor: Flavor, queries: ServerQueries, hosts: Iterable[Iterabl
 
     A migration frees amounts of resource classes, and gives no host a trait or another limit.
 
-    :param hosts: the constraints that each host lacks, as :func:`reasons.named` returns them.
+    :param hosts: the constraints that each host lacks, as
+        :func:`~cpu_tiers.tools.simulation.reasons.named` returns them.
     """
     amounts = {name for query in queries.first for name in query.resources()}
     if any(lacking and amounts.issuperset(lacking) for lacking in map(frozenset, hosts)):

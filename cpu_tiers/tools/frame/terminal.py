@@ -26,7 +26,7 @@ def terminal_columns(stream: TextIO) -> int | None:
     The environment variable ``COLUMNS`` comes first, also without a terminal.
     """
     columns = os.environ.get("COLUMNS", "")
-    if columns.isascii() and columns.isdigit() and int(columns):
+    if columns.isascii() and columns.isdigit() and len(columns) < 6 and int(columns):
         return int(columns)
     try:
         return os.get_terminal_size(stream.fileno()).columns or None

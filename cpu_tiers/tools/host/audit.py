@@ -15,12 +15,9 @@ from textwrap import fill
 from cpu_tiers.errors import CpuTiersError, printable
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
-from cpu_tiers.tools.frame.host_arguments import (
-    add_local_libvirt_argument,
-    check_local,
-    seconds_from,
-)
+from cpu_tiers.tools.frame.host_arguments import add_local_libvirt_argument, check_local
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
+from cpu_tiers.tools.frame.numbers import seconds_from
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers, tier_names
 from cpu_tiers.tools.frame.terminal import ProgressLine

@@ -16,14 +16,11 @@ from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.inventory import Host
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.placement.errors import PlacementMisconfigured
-from cpu_tiers.tools.frame.host_arguments import (
-    add_local_libvirt_argument,
-    check_local,
-    seconds_from,
-)
+from cpu_tiers.tools.frame.host_arguments import add_local_libvirt_argument, check_local
 from cpu_tiers.tools.frame.host_files import read_host_files
 from cpu_tiers.tools.frame.ladder_options import has_driver
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.numbers import seconds_from
 from cpu_tiers.tools.frame.provider_files import faults_at_start
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.host.metrics_server import Address, answering, bound

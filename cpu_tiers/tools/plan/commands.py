@@ -6,7 +6,7 @@ The commands read the cloud or a snapshot, print, and change nothing.
 from __future__ import annotations
 
 import logging
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from cpu_tiers.tools.frame.cloud_source import (
 from cpu_tiers.tools.frame.documents import read_flavor, read_json
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
+from cpu_tiers.tools.frame.numbers import whole_number_from
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
@@ -71,6 +72,7 @@ LOG = logging.getLogger(__name__)
 
 _AUDIT = "give the output of cpu-tiers host audit -f json"
 _SHOWN = 10
+_number = whole_number_from(1, 1_000_000)
 
 
 class MigrationScript(SingleFormatter):
@@ -109,7 +111,7 @@ class _PlanCommand(NovaConfCommand, ShowCommand):
         )
         parser.add_argument(
             "--seconds",
-            type=_positive,
+            type=whole_number_from(1, 3600),
             default=5,
             metavar="N",
             help="the longest time of the solver (default: 5)",
@@ -226,9 +228,7 @@ class PlanRoom(_PlanCommand):
             metavar="N|most",
             help="make room for N servers, or for as many as possible (default: 1)",
         )
-        parser.add_argument(
-            "--moves", type=_positive, metavar="K", help="plan at most K migrations"
-        )
+        parser.add_argument("--moves", type=_number, metavar="K", help="plan at most K migrations")
         add_aggregate_argument(parser)
         super().add_arguments(parser)
 
@@ -260,7 +260,7 @@ class PlanDrain(_PlanCommand):
         parser.add_argument("host", nargs="+", metavar="HOST", help="name of a host to empty")
         parser.add_argument(
             "--keep",
-            type=_positive,
+            type=_number,
             metavar="N",
             help="place the servers so that N further hosts may fail together afterwards (exit"
             " status 3 if they may not)",
@@ -390,14 +390,8 @@ class PlanSurvive(_PlanCommand):
         return self.shown(hosts, plan, verdict, unknown, homeless, is_no=is_no)
 
 
-def _positive(text: str) -> int:
-    if text.isascii() and text.isdigit() and 1 <= len(text) <= 9 and int(text):
-        return int(text)
-    raise ArgumentTypeError(f"got {text!r}; give a whole number of at least 1")
-
-
-def _count(text: str) -> int | None:
-    return None if text == "most" else _positive(text)
+def _count(text: str) -> float | None:
+    return None if text == "most" else _number(text)
 
 
 def _solver_is_missing() -> bool:

@@ -18,8 +18,8 @@ from cpu_tiers.model.providers import Provider
 from cpu_tiers.placement.errors import GenerationConflict, PlacementError, PlacementUnavailable
 from cpu_tiers.placement.steps import Change, SetTraits
 from cpu_tiers.tools.frame.formatting import ListCommand
-from cpu_tiers.tools.frame.host_arguments import number_from, seconds_from
 from cpu_tiers.tools.frame.nova_conf_command import WRITES, NovaConfCommand
+from cpu_tiers.tools.frame.numbers import number_from, seconds_from
 from cpu_tiers.tools.host.watch import DEFAULT_ADDRESS, PREFIX
 from cpu_tiers.tools.http.metrics import read_metrics
 from cpu_tiers.tools.placement.client import PlacementClient

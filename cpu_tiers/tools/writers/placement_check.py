@@ -6,14 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from cpu_tiers.tools.frame.formatting import ShowCommand
-from cpu_tiers.tools.frame.host_arguments import number_from
 from cpu_tiers.tools.frame.nova_conf_command import WRITES, NovaConfCommand
+from cpu_tiers.tools.frame.numbers import whole_number_from
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.concurrent_claims import ClaimsResult, ConcurrentClaims
 
 LOG = logging.getLogger(__name__)
-
-_WHOLE = "a whole number from {least} to {most}"
 
 OVERSELLS = 3
 """The exit status if Placement allocates more than the capacity of a provider."""
@@ -33,14 +31,14 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--claimers",
-            type=number_from(2, 64, _WHOLE, int),
+            type=whole_number_from(2, 64),
             default=16,
             metavar="N",
             help="number of claims at the same time, 2 to 64 (default: 16)",
         )
         parser.add_argument(
             "--rounds",
-            type=number_from(1, 1000, _WHOLE, int),
+            type=whole_number_from(1, 1000),
             default=10,
             metavar="N",
             help="number of rounds, 1 to 1000 (default: 10)",

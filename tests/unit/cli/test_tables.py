@@ -6,6 +6,7 @@ from argparse import Namespace
 import pytest
 
 from cpu_tiers.tools.frame.formatting import FittingTable, FormattedValue
+from cpu_tiers.tools.frame.terminal import terminal_columns
 
 NAMES = ("host", "more", "why")
 ROWS = (
@@ -96,6 +97,12 @@ def test_letters_that_take_two_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = Namespace(max_width=0, fit_width=False, print_empty=False)
     FittingTable().emit_one(("name",), ("金銀銅" * 2,), out, arguments)
     assert out.getvalue().splitlines() == ["name", "  金銀銅金銀銅"]
+
+
+@pytest.mark.parametrize("columns", ["0", "-3", "wide", "9" * 5000])
+def test_a_width_that_is_none(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert terminal_columns(io.StringIO()) is None
 
 
 def test_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
