@@ -77,7 +77,10 @@ class ProviderIndex:
     def __init__(self, providers: Iterable[Provider]) -> None:
         self.by_id = {provider.uuid: provider for provider in providers}
         roots: dict[str, str] = {}
-        for start in self.by_id:
+        for start, provider in self.by_id.items():
+            if provider.parent in roots:  # most trees are given from above
+                roots[start] = roots[provider.parent]
+                continue
             way: dict[str, None] = {}
             here = start
             while here not in roots:

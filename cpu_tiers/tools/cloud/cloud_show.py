@@ -16,7 +16,12 @@ from cpu_tiers.tools.cloud.audit_files import read_audit_file
 from cpu_tiers.tools.cloud.capacity import tier_rooms
 from cpu_tiers.tools.cloud.cloud_metrics import CloudMetrics
 from cpu_tiers.tools.cloud.cloud_projects import print_projects, project_rows, read_owners
-from cpu_tiers.tools.cloud.cloud_text import excess_names, print_cloud, rows_of
+from cpu_tiers.tools.cloud.cloud_text import (
+    columns_of,
+    excess_names,
+    print_cloud,
+    rows_of,
+)
 from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_aggregates
 from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
 from cpu_tiers.tools.frame.formatting import ListCommand
@@ -196,7 +201,8 @@ class CloudShow(NovaConfCommand, ListCommand):
         )
         parsed_args.print_text = print_text
         if owners is None:
-            return rows_of(cloud, groups if is_of_hosts else None)
+            columns = groups if is_of_hosts else None
+            return columns_of(columns), rows_of(cloud, columns)
         sales = project_sales(cloud, owners.projects)
 
         def print_with_projects(console: Console) -> None:

@@ -1,7 +1,7 @@
 """The rows and the text of ``cpu-tiers cloud show``: what of a cloud is sold and left."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from rich import box
@@ -45,11 +45,15 @@ _LEAST_NAME_CELLS = 24
 """The width of the names of hosts; longer names take up to half of a line."""
 
 
+def columns_of(groups: Mapping[str, frozenset[str]] | None) -> tuple[str, ...]:
+    """Return the columns; one has the groups of the host if there are any."""
+    return (*COLUMNS, *(() if groups is None else ("groups",)))
+
+
 def rows_of(
     cloud: SoldCloud, groups: Mapping[str, frozenset[str]] | None
-) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-    """Return the columns and the rows; a column has the groups of the host if there are any."""
-    rows: list[tuple[object, ...]] = []
+) -> Iterator[tuple[object, ...]]:
+    """Yield the row of each amount, which a text without a table does not need."""
     unsettled: dict[str, list[dict[str, object]]] = {}
     for each in cloud.unsettled:
         for host in each.hosts:
@@ -61,8 +65,7 @@ def rows_of(
         host_groups = [name for name, hosts in (groups or {}).items() if a.host in hosts]
         group = () if groups is None else (FormattedValue(host_groups, ", ".join),)
         consumers = FormattedValue(unsettled.get(a.host, []), _unsettled_text)
-        rows.append((*row, FormattedValue(tiers, _tier_text), consumers, *group))
-    return (*COLUMNS, *(() if groups is None else ("groups",))), rows
+        yield (*row, FormattedValue(tiers, _tier_text), consumers, *group)
 
 
 def excess_names(excesses: Sequence[SoldAmount]) -> str:

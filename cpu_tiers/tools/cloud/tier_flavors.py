@@ -143,10 +143,10 @@ def _representative(
 
 
 def _servers_by_amounts(sold: Iterable[SoldPart]) -> Counter[Amounts]:
-    by_consumer: dict[str, Counter[str]] = {}
+    by_consumer: dict[str, dict[str, int]] = {}
     for part in sold:
-        consumer_amounts = by_consumer.setdefault(part.consumer, Counter())
-        consumer_amounts[part.resource_class] += part.amount
+        amounts = by_consumer.setdefault(part.consumer, {})
+        amounts[part.resource_class] = amounts.get(part.resource_class, 0) + part.amount
     return Counter(map(_amounts, by_consumer.values()))
 
 

@@ -4,7 +4,6 @@
 fault and its place. A snapshot that leaves the company is masked first. Pure.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -64,10 +63,12 @@ class Snapshot:
 
     def used_providers(self) -> Iterator[Provider]:
         """Yield the providers with what all consumers have of them."""
-        used: dict[str, Counter[str]] = {}
+        used: dict[str, dict[str, int]] = {}
         for allocations in self.consumers.values():
             for uuid, amounts in allocations.items():
-                used.setdefault(uuid, Counter()).update(amounts)
+                sums = used.setdefault(uuid, {})
+                for name, amount in amounts.items():  # a Counter takes three times as long
+                    sums[name] = sums.get(name, 0) + amount
         return (replace(p, used=used.get(p.uuid, {})) for p in self.providers)
 
     def _consumers_on(self, kept: Collection[str]) -> dict[str, Mapping[str, Mapping[str, int]]]:

@@ -269,10 +269,7 @@ def _amount(
         limit, capacity = inventory.limit, inventory.capacity
         if inventory.is_reserved_whole:
             capacity = min(used, limit)
-    tiers: dict[str, TierSale] = {}
-    for part in parts:
-        before = tiers.get(part.tier, NOTHING)
-        tiers[part.tier] = TierSale(before.servers + 1, before.used + part.amount)
+    tiers = _added((part.tier, 1, part.amount) for part in parts) if parts else {}
     return SoldAmount(
         host=host,
         provider=provider.name,
@@ -356,17 +353,18 @@ def _sum(amounts: Sequence[SoldAmount]) -> ClassSum:
         sum(amount.capacity for amount in amounts),
         sum(amount.used for amount in amounts),
         sum(amount.is_over for amount in amounts),
-        _added(sale for amount in amounts for sale in amount.tiers.items()),
+        _added((tier, *sale) for amount in amounts for tier, sale in amount.tiers.items()),
     )
 
 
-def _added(sales: Iterable[tuple[str, TierSale]]) -> dict[str, TierSale]:
-    """Return the sum of the sales of each tier, by the name of the tier."""
-    sums: dict[str, TierSale] = {}
-    for tier, sale in sales:
-        before = sums.get(tier, NOTHING)
-        sums[tier] = TierSale(before.servers + sale.servers, before.used + sale.used)
-    return sums
+def _added(sales: Iterable[tuple[str, int, int]]) -> dict[str, TierSale]:
+    """Return the sum of servers and of used amounts of each tier, by the name of the tier."""
+    sums: dict[str, list[int]] = {}
+    for tier, servers, used in sales:
+        tier_sums = sums.setdefault(tier, [0, 0])
+        tier_sums[0] += servers
+        tier_sums[1] += used
+    return {tier: TierSale(*tier_sums) for tier, tier_sums in sums.items()}
 
 
 def class_order(names: Iterable[str]) -> list[str]:

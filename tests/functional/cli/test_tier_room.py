@@ -81,7 +81,7 @@ def test_the_numbers_are_equal_to_capacity(
     ]  # fmt: skip
     assert "A flavor is left out: " in result.stderr
     assert (
-        '<td>gold</td><td>gold.2 (for 2 flavors)</td><td class="number">8</td>' in page.read_text()
+        '<td>gold<td>gold.2 (for 2 flavors)<td class="number">8' in page.read_text()
     )
     faults[:] = [("GET /flavors", "flavors")]
     rows = json.loads(run(*conf, "capacity", "-f", "json").stdout)
