@@ -7,7 +7,6 @@ their releases are written first; the fingerprints of other releases stay.
 
 import ast
 import json
-import re
 import sys
 import textwrap
 import tomllib
@@ -22,7 +21,6 @@ from cpu_tiers.nova.api.features import API, CONFIGURED
 from cpu_tiers.nova.compute.features import COMPUTE
 from cpu_tiers.nova.features import Feature, Service
 from cpu_tiers.nova.fingerprints import Function, fingerprint_of
-from cpu_tiers.nova.notes import HostNotes, QueryNotes, SearchNotes
 from cpu_tiers.nova.scheduler.features import SCHEDULER
 from cpu_tiers.nova.seams import Seam
 from tests.nova.wrapping import all_seams
@@ -44,11 +42,9 @@ HEAD = """\
 Seams
 =====
 
-A seam is a function of Nova that cpu-tiers wraps or relies on. This page lists all seams: which
-service needs them for which feature, why, and what breaks without an error if a release of Nova
-changes the body of the function. :ref:`decision-d59` has the reasons of the features,
-:ref:`decision-d58`, :ref:`decision-d60` and :ref:`decision-d61` say what a service compares at
-its start.
+A seam is a function of Nova that cpu-tiers wraps or relies on. :ref:`decision-d59` has the
+reasons of the features, :ref:`decision-d58`, :ref:`decision-d60` and :ref:`decision-d61` say what
+a service compares at its start.
 
 Features
 --------
@@ -58,15 +54,12 @@ A service wraps the functions of the features that are on, and no other function
 """
 
 FUNCTIONS = """\
-Each function has the services and the features that need the function, why, and what breaks
-unseen if the body of the function changes. A function has one wrapper. Where the wrapper takes
+Each function has the services and the features that need the function, and why. *Unseen* is what
+breaks without an error if a release of Nova changes the body. *Ends* is what Nova, Placement or
+the provider tree would need for the wrapper to go. A function has one wrapper. Where it takes
 several steps, they stand here in their order (``cpu_tiers/nova/steps.py``), and the wrapper of a
-service takes those of the features that are on. Releases of Nova with the same body are in one
-group."""
-
-ENDINGS = """\
-A wrapper is needed as long as Nova, Placement or the provider tree of some host does not tell what
-the wrapper adds. With what the column names, the wrapper would go."""
+service takes the steps of the features that are on. *Bodies* groups the tested releases of Nova
+where they differ."""
 
 ATTRIBUTES = """\
 Attributes of Nova's objects that cpu-tiers reads or writes. A service does not start over a Nova
@@ -78,9 +71,6 @@ attribute ``cpu_tiers`` (``cpu_tiers/nova/notes.py``). Beside its value, a host 
 ``provider_summaries``, as the specification of the weigher says. The mappings of a candidate with
 NUMA nodes are a ``NodeMappings`` (``cpu_tiers/nova/numa/candidate_cells.py``), which adds host
 cells and interfaces of devices."""
-
-PARAMETER = r":param (\w+): (.*?)(?=\n +:param|\s*\Z)"
-OWNERS = {"ResourceRequest": QueryNotes, "RequestSpec": SearchNotes, "HostState": HostNotes}
 
 
 def fingerprints_of(wheel: Path) -> dict[str, str]:
@@ -122,11 +112,7 @@ def add(wheels: Iterable[Path]) -> None:
 
 def page() -> str:
     """Return the text of docs/reference/seams.rst."""
-    return (
-        HEAD
-        + "\n".join([*_features(), *_endings(), *_functions(), *_attributes(), *_values()])
-        + "\n"
-    )
+    return HEAD + "\n".join([*_features(), *_functions(), *_attributes(), *_values()]) + "\n"
 
 
 def _table(*rows: Iterable[str]) -> Iterator[str]:
@@ -181,18 +167,6 @@ def in_order() -> list[Seam]:
     return sorted(all_seams(), key=lambda seam: (str(seam), seam.place, name_of(seam)))
 
 
-def _endings() -> Iterator[str]:
-    yield from ("What would end a wrapper", "------------------------", "")
-    yield from (ENDINGS, "")
-    rows = [
-        (f"``{seam.path}``", ", ".join(users(seam)), texts["missing_in"], texts["ends_with"])
-        for seam in in_order()
-        for texts in [TEXTS[name_of(seam)]]
-        if seam.wrap
-    ]
-    yield from _table(("Function", "Features", "Missing in", "What it is"), *rows)
-
-
 def _functions() -> Iterator[str]:
     yield from ("Functions", "---------", "")
     yield from (FUNCTIONS, "")
@@ -203,15 +177,17 @@ def _functions() -> Iterator[str]:
 def _function(seams: list[Seam]) -> Iterator[str]:
     most = len([seam for seam in seams if seam.wrap])
     for number, seam in enumerate(seams, start=1):
-        step = f", step {number} of {most}" if most > 1 else ""
-        kind = f"wrapped{step}" if seam.wrap else "not wrapped"
+        step = f" (step {number} of {most})" if most > 1 else ""
+        kind = step if seam.wrap else " (not wrapped)"
         needed_by = "; ".join(
             f"{', '.join(service.name for service in services)}: {features}"
             for features, services in users(seam).items()
         )
         texts = TEXTS[name_of(seam)]
-        yield from _item(f"{needed_by} ({kind}). {texts['why']} *Unseen:* {texts['unseen']}")
-    yield from _item(f"Bodies: {_bodies(str(seams[0]))}.")
+        end = f" *Ends* in {texts['missing_in']}: {texts['ends_with']}." if seam.wrap else ""
+        yield from _item(f"{needed_by}{kind}. {texts['why']} *Unseen:* {texts['unseen']}{end}")
+    if ";" in (bodies := _bodies(str(seams[0]))):
+        yield from _item(f"Bodies: {bodies}.")
 
 
 def _item(text: str) -> list[str]:
@@ -244,13 +220,7 @@ def _attributes() -> Iterator[str]:
 
 
 def _values() -> Iterator[str]:
-    yield from ("Values on objects of Nova", "-------------------------", "", VALUES, "")
-    rows = [
-        (f"``{owner}``", f"``{name}``", " ".join(text.split()).removesuffix("."))
-        for owner, kind in OWNERS.items()
-        for name, text in re.findall(PARAMETER, kind.__doc__ or "", re.DOTALL)
-    ]
-    yield from _table(("Object", "Field", "Use"), *rows)
+    yield from ("Values on objects of Nova", "-------------------------", "", VALUES)
 
 
 def main() -> None:
