@@ -80,9 +80,7 @@ def test_the_numbers_are_equal_to_capacity(
         "multiplier 250 other 6", "gold gold.2 (for 2 flavors) 8", "no tier plain 4",
     ]  # fmt: skip
     assert "A flavor is left out: " in result.stderr
-    assert (
-        '<td>gold<td>gold.2 (for 2 flavors)<td class="number">8' in page.read_text()
-    )
+    assert '<td>gold<td>gold.2 (for 2 flavors)<td class="number">8' in page.read_text()
     faults[:] = [("GET /flavors", "flavors")]
     rows = json.loads(run(*conf, "capacity", "-f", "json").stdout)
     assert [(row["flavor"], row["more"]) for row in rows] == [(name, n) for _, name, n in more]
