@@ -147,13 +147,19 @@ class PlanStrategy(_Named, strategies.BaseStrategy):
         files = [f"--config-file={path}" for path in self.config.config_files]
         more = ["-f", "json", *self.config.arguments]
         # The program is this Python, and no argument can be taken for an option.
-        done = subprocess.run(  # noqa: S603
-            [sys.executable, "-c", _PROGRAM, *files, "plan", *arguments, *more],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=self.config.timeout,
-        )
+        try:
+            done = subprocess.run(  # noqa: S603
+                [sys.executable, "-c", _PROGRAM, *files, "plan", *arguments, *more],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=self.config.timeout,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise PlanFailed(
+                f"no answer within {self.config.timeout} seconds; raise timeout in"
+                f" [watcher_strategies.{NAME}] of watcher.conf"
+            ) from error
         if done.returncode not in _ANSWERED:
             raise PlanFailed(done.stderr.strip()[-2000:])
         answer: Mapping[str, Any] = json.loads(done.stdout)

@@ -1,6 +1,8 @@
 """An audit of a real Watcher, from its parameters to the action plan in its database."""
 
 import json
+import logging
+import os
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -54,7 +56,7 @@ class TestAudit(DbTestCase):
         folder = Path(self.useFixture(fixtures.TempDir()).path)
         (folder / "nova.conf").write_text("[DEFAULT]\n")
         (folder / "cloud.json").write_text(json.dumps(snapshot().to_json()))
-        group = f"watcher_strategies.{NAME}"
+        group = self.group = f"watcher_strategies.{NAME}"
         cfg.CONF.register_opts(PlanStrategy.get_config_opts(), group=group)
         arguments = ["--snapshot", str(folder / "cloud.json")]
         cfg.CONF.set_override("config_files", [str(folder / "nova.conf")], group=group)
@@ -116,6 +118,16 @@ class TestAudit(DbTestCase):
     def test_an_error_fails_the_audit(self) -> None:
         audit, actions = self.audit(question="drain", hosts=["cn9"])
         assert (audit.state, actions) == ("FAILED", [])
+
+    def test_a_plan_that_takes_too_long(self) -> None:
+        never_written = Path(self.useFixture(fixtures.TempDir()).path, "nova.conf")
+        os.mkfifo(never_written)
+        cfg.CONF.set_override("config_files", [str(never_written)], group=self.group)
+        cfg.CONF.set_override("timeout", 1, group=self.group)
+        log = self.useFixture(fixtures.FakeLogger(level=logging.ERROR))
+        audit, actions = self.audit(question="drain", hosts=["cn0"])
+        assert (audit.state, actions) == ("FAILED", [])
+        assert "no answer within 1 seconds; raise timeout" in log.output
 
 
 def _move(number: int, after: list[int]) -> dict[str, Any]:
