@@ -94,6 +94,6 @@ def _is_life(own: type) -> bool:
 
 
 def _first(own: type) -> type:
-    """Return the class from which a test class inherits its tests, or the class itself."""
+    """Return the first class that has some of the tests of a class: the class or a base."""
     bases = [each for each in own.__mro__ if each.__module__.startswith("tests.")]
-    return [each for each in bases if each.__name__.startswith("Test")][-1]
+    return [each for each in bases if any(name.startswith("test") for name in vars(each))][-1]
