@@ -33,8 +33,21 @@ from tests.nova.wrapping import all_seams
 
 HERE = Path(__file__).parent
 SEAMS = all_seams()
-LIVES = ("test_life_", "test_affinity_moves")
-"""The beginnings of the names of modules whose servers move often: half of them run a day."""
+SLOW = (
+    "test_affinity_moves",
+    "test_audit_remedies",
+    "test_fault_law",
+    "test_heal_",
+    "test_life_",
+    "test_mediated_devices",
+    "test_novas_reshapes",
+    "test_numa_pinning",
+    "test_numa_plan",
+    "test_numa_reshape",
+    "test_port_plan",
+    "test_reshape",
+)
+"""The beginnings of the names of modules that take minutes: half of their tests run a day."""
 
 seams.remove(SEAMS)
 
@@ -69,9 +82,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Let warnings pass that are not caused by our modules; skip the classes of another day.
+    """Let warnings pass that are not caused by our modules; skip the tests of another day.
 
-    One of the classes with the same tests runs each day; a class of lives, every other time.
+    One of the classes with the same tests runs each day, and half of the tests of a slow module.
     """
     ours = [
         item for item in items if isinstance(item, pytest.Function) and HERE in item.path.parents
@@ -79,18 +92,14 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     similar: dict[type, list[type]] = {}
     for own in dict.fromkeys(item.cls for item in ours if item.cls):
         similar.setdefault(_first(own), []).append(own)
-    today = set[type | None]()
-    for number, classes in enumerate(similar.values()):
-        turns = [turn for own in classes for turn in ([own, None] if _is_life(own) else [own])]
-        today.update(draws.in_turn(turns[number % 2 :] + turns[: number % 2]))
+    today = {each for classes in similar.values() for each in draws.in_turn(classes)}
+    left = [item for item in ours if not item.cls or item.cls in today]
+    slow = [item for item in left if item.path.name.startswith(SLOW)]
+    runs = {*left}.difference(slow).union(*draws.in_turn((slow[::2], slow[1::2])))
     for item in ours:
         item.add_marker(pytest.mark.filterwarnings(r"ignore:::(?!cpu_tiers|tests\.)"))
-        if item.cls and item.cls not in today:
-            item.add_marker(pytest.mark.skip("similar classes take turns"))
-
-
-def _is_life(own: type) -> bool:
-    return own.__module__.rpartition(".")[2].startswith(LIVES)
+        if item not in runs:
+            item.add_marker(pytest.mark.skip("similar tests take turns"))
 
 
 def _first(own: type) -> type:
