@@ -49,9 +49,9 @@ class TimeBudget:
     """Work that a service of Nova does beside an answer, which costs the answer little time.
 
     Work that fails, or is not done in time, is dropped. After work that was not done in time, all
-    such work is dropped for ``pause`` seconds without being tried. Then one thread alone tries,
-    while the work of the others is dropped: a disk or a service that hangs costs one answer the
-    budget once in a while, and keeps one thread more each time.
+    such work is dropped for ``pause`` seconds without being tried. Then a single thread tries,
+    while the work of all further threads is dropped: a disk or a service that hangs costs one
+    answer the budget once in a while, and keeps one thread more each time.
 
     :param what: the name of the work in the warning.
     :param seconds: the budget, which docs/reference/budgets.rst names.

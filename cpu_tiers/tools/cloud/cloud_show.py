@@ -104,7 +104,7 @@ def _read(parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> _G
 
 
 def _check_combinations(parsed_args: Namespace, faults: FaultList) -> None:
-    """Refuse arguments that have an effect only beside others."""
+    """Refuse arguments without their companions."""
     if parsed_args.audit and not parsed_args.html:
         faults.add("--audit", "given without --html", "give both: the page shows the audits")
     if parsed_args.names and not parsed_args.html:

@@ -40,7 +40,7 @@ _COLUMN_WIDTH = 40
 
 
 class HostAudit(NovaConfCommand, ListCommand):
-    """Compare the CPU that guests are promised with the CPU that a compute host gives them.
+    """Compare the promised CPU of guests with the CPU that guests get from a compute host.
 
     Exit status: 0 without findings, 3 with findings (a source that cannot be read is a
     finding), 1 if the audit was impossible, 2 for wrong usage.

@@ -132,7 +132,7 @@ def untiered_weight(conf: cfg.ConfigOpts) -> int | None:
 
 @contextmanager
 def _errors_as_findings(unread: list[Finding], where: str) -> Iterator[None]:
-    """Turn an error into findings, so that the audit continues without this source."""
+    """Turn an error into findings, and let the audit continue without this source."""
     try:
         yield
     except InvalidInput as error:
@@ -161,7 +161,7 @@ def _cgroups(uri: str, domains: list[Domain], unread: list[Finding]) -> HostCgro
 
 
 def _stopped(domains: Iterable[Domain], cgroups: HostCgroups) -> Iterator[Finding]:
-    """Yield the guests whose QEMU process is stopped, and which are not measured therefore."""
+    """Yield the guests with a stopped QEMU process, which are not measured."""
     for domain in domains:
         cgroup = cgroups.guests.get(domain.uuid or "")
         if cgroup and cgroup.stopped:

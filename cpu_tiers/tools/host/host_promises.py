@@ -42,7 +42,7 @@ class HostPromises:
     def made_to(
         self, domains: Collection[Domain], default_weight: int, by_placement: Sale | None
     ) -> Mapping[str, tuple[Figures, Dues]]:
-        """Return what each guest is entitled to and what is due to it, by its name.
+        """Return the entitlement and the due CPUs of each guest, by its name.
 
         :raises InvalidInput: nova.conf does not fit the host, or a guest does not.
         """

@@ -1,4 +1,4 @@
-"""``cpu-tiers host show``: the CPU that guests are entitled to, and the servers that still fit."""
+"""``cpu-tiers host show``: the entitlement of guests, and the number of servers with room."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Iterable, Mapping

@@ -72,7 +72,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedGuest:
-    """A guest, and what the guest got since the watch has known it.
+    """A guest, and its CPU time since the watch began.
 
     :param limited: the paths of the cgroups in the cgroup of the guest that have a quota.
     :param times: the CPU time of each vCPU at the last reading, since the start of the vCPU.

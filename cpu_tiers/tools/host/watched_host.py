@@ -1,7 +1,7 @@
 """The guests of this machine under watch, and the totals of each guest.
 
-libvirt is asked only about guests that appear. The totals are sums over intervals, in which CPU
-time is due to a guest for the time in which it wanted to run
+libvirt is asked only about new guests. The totals are sums over intervals, in which CPU time is
+due to a guest for the time in which it wanted to run
 (:mod:`cpu_tiers.tools.host.checks.delivery`).
 """
 
@@ -45,7 +45,7 @@ _WEIGH_SECONDS = 60.0
 
 
 class _Used(NamedTuple):
-    """What a guest used since its last reading, and what was read.
+    """The CPU time of a guest since its last reading, and the reading.
 
     :param times: the CPU time of each vCPU since its start.
     :param spent: the CPU time of each vCPU since the last reading.
@@ -69,7 +69,7 @@ Describe = Callable[[Collection[str]], Iterable[RunningDomain]]
 
 
 def _with_promise(guest: WatchedGuest, figures: Figures | None, dues: Dues | None) -> WatchedGuest:
-    """Return a guest with its promise; without numbers if they are not known."""
+    """Return a guest with its promise; without unknown numbers."""
     return replace(
         guest,
         sold=float(dues.sold) if dues else None,
@@ -117,7 +117,7 @@ class WatchedHost:
         self._unread, self._said = 0, dict[str, float]()
 
     def read(self) -> None:
-        """Read what the guests got since the last reading, and notice guests that appeared."""
+        """Read the CPU time of the guests since the last reading, and notice new guests."""
         before = self._guests
         used = {uuid: self._used(uuid, guest) for uuid, guest in before.items()}
         self._guests = {uuid: guest for uuid, guest in before.items() if used[uuid]}
@@ -160,7 +160,7 @@ class WatchedHost:
         )
 
     def _used(self, uuid: str, guest: WatchedGuest) -> _Used | None:
-        """Return what a guest used since its last reading, or ``None`` if it has ended.
+        """Return the CPU time of a guest since its last reading, or ``None`` after its end.
 
         A restarted guest, or a guest with changed vCPUs, has ended as well: the guest appears as
         new.
@@ -182,7 +182,7 @@ class WatchedHost:
         return ran  # noqa: RET504  # noted() suppresses errors
 
     def _counted(self, before: WatchedGuest, guest: WatchedGuest, used: _Used) -> WatchedGuest:
-        """Return a guest with what it used since its last reading.
+        """Return a guest with its CPU time since its last reading.
 
         :param before: the guest with what was due beside the guests of the last reading. While
             guests appear and end, no more is due than before and afterwards.

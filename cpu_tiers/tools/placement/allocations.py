@@ -33,7 +33,7 @@ def _write(
     was_carried_out: Callable[[Consumers, Sequence[Change]], bool] = _as_sent,
     again: Callable[[RetryPolicy, Callable[[], bool]], bool] = with_fresh_reads,
 ) -> bool:
-    """Read consumers, and write them in one request; tell whether anything was written.
+    """Read consumers, and write all consumers in one request; tell whether anything was written.
 
     :param changed: returns the consumers as they are to be; none if nothing is to be written.
     :param was_carried_out: tells whether an attempt without an answer was carried out.

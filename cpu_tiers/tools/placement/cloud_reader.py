@@ -121,7 +121,7 @@ _State = tuple[Provider, Mapping[ConsumerId, Amounts]]
 
 @dataclass(kw_only=True)
 class _Reading:
-    """The providers that are read so far, and what consumers have of them.
+    """The providers read up to now, and the allocations of consumers.
 
     :param traits, members: the traits and the aggregates of the providers, from lists.
     :param with_aggregates: the providers whose aggregates are asked for.

@@ -57,7 +57,7 @@ class Answer:
 
 
 def proof_text(answer: Answer, *, is_most: bool) -> str:
-    """Return what is proven of a plan."""
+    """Return the proven bound of a plan."""
     if not answer.plan.steps and not is_most:
         return ""
     if answer.proven is True:
@@ -106,7 +106,7 @@ def moves_text(moves: Sequence[Mapping[str, Any]], width: int) -> str:
 
 
 def stays_text(stays: Sequence[Mapping[str, str]], most: int, title: str) -> str:
-    """Return a line for each server that stays, at most so many."""
+    """Return a line for each server that stays, up to a number of lines."""
     lines = [f"  {printable(row['name'])}: {printable(row['why'])}" for row in stays[:most]]
     if len(stays) > most:
         lines.append(f"  … and {len(stays) - most} more; --all shows all")
@@ -136,7 +136,7 @@ def script(verdict: str, moves: Sequence[Mapping[str, Any]]) -> str:
 
 
 def before_and_after(hosts: Hosts, plan: Plan) -> list[tuple[str, int, int, str, str]]:
-    """Return the hosts that a plan changes: servers and free amounts before and after."""
+    """Return the changed hosts of a plan: servers and free amounts before and after."""
     after = hosts.after(plan.moves())
     changed = {step.source for step in plan.steps} | {step.move.host for step in plan.steps}
     counts = [Counter(server.host for server in each.servers) for each in (hosts, after)]

@@ -332,7 +332,7 @@ class PlanRelieve(_PlanCommand):
         return {roots[name]: uuids for name, uuids in uuids_by_name.items()}
 
     def _marked(self) -> dict[str, str]:
-        """Return a trait that nova.conf avoids of each host that has any, by root provider."""
+        """Return a trait of each host that nova.conf avoids, by root provider."""
         trees = ProviderIndex(self.snapshot.providers)
         summaries: dict[str, Any] = {
             each.uuid: {
@@ -352,8 +352,8 @@ class PlanRelieve(_PlanCommand):
 class PlanSurvive(_PlanCommand):
     """Say whether every server finds a place if any one host fails, in Nova's order.
 
-    If not, plan live migrations after which it does. Nothing is carried out. Exit status: 0 if
-    every server finds a place now, 3 if not.
+    If not, plan live migrations for this goal. Nothing is carried out. Exit status: 0 if every
+    server finds a place now, 3 if not.
     """
 
     stays_title = "Without a place:"

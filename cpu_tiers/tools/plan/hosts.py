@@ -105,12 +105,12 @@ class Room:
         return all(self.of(row) >= amount for row, amount in claims)
 
     def take(self, claims: Claims, times: int = 1) -> None:
-        """Take claims of the rows so often; give the claims back with -1."""
+        """Take claims of the rows a number of times; give the claims back with -1."""
         for row, amount in claims:
             self.free[row] = self.of(row) - times * amount
 
     def take_times(self, claims: Claims, most: int | None = None) -> int:
-        """Take claims as often as they fit, at most so often; return how often."""
+        """Take claims as often as there is room, up to a number of times; return how often."""
         times = max(0, min((self.of(row) // n for row, n in claims if n), default=0))
         times = times if most is None else min(times, most)
         self.take(claims, times)
@@ -146,7 +146,7 @@ class Hosts:
         self.names = hosts_of(self.cloud)
 
     def room(self) -> Room:
-        """Return the free amounts as they are now."""
+        """Return the present free amounts."""
         if self.start is not None:
             return self.start.copy()
         free = {
@@ -165,7 +165,7 @@ class Hosts:
     def elsewhere(
         self, servers: Sequence[Server], room: Room, closed: frozenset[str] = frozenset()
     ) -> Hosts:
-        """Return the same hosts with other servers and free amounts; the places stay known.
+        """Return the hosts with new servers and free amounts; the places stay known.
 
         :param closed: further hosts that take no servers.
         """
@@ -174,7 +174,7 @@ class Hosts:
         return hosts
 
     def after(self, moves: Iterable[tuple[str, str, Claims]]) -> Hosts:
-        """Return the same hosts after moves: the uuid of a server, its new host and its claims."""
+        """Return the hosts after moves: the uuid of a server, its new host and its claims."""
         last = {uuid: (host, claims) for uuid, host, claims in moves}
         room, servers = self.room(), list[Server]()
         for server in self.servers:

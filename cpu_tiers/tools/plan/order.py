@@ -16,7 +16,7 @@ from cpu_tiers.tools.plan.program import Claims, Row
 
 
 class Migration(NamedTuple):
-    """A server, and the place where it goes."""
+    """A server, and its new place."""
 
     server: Server
     host: str
@@ -78,7 +78,7 @@ def ordered(moves: Iterable[Migration], start: Room, between: Between) -> Ordere
 
 
 def _in_order(moves: Sequence[Migration], start: Room, between: Between) -> Ordered:
-    """Return the moves in the order in which they fit, the earlier of ``moves`` first."""
+    """Return the moves in an order in which each move fits, the earlier of ``moves`` first."""
     room, steps = start.copy(), list[PlanStep]()
     waiting = {move.server.uuid: move for move in moves}
     at = {uuid: _present(move.server) for uuid, move in waiting.items()}
@@ -133,7 +133,7 @@ def with_after(steps: Sequence[PlanStep], start: Room) -> tuple[PlanStep, ...]:
     """Return the steps, each with the steps that must be done before.
 
     A step waits for as many of the earlier releases of its rows as it needs beside all earlier
-    claims of the rows. Independent steps may run at the same time.
+    claims of the rows. Independent steps may run in parallel.
     """
     claimed: dict[Row, int] = defaultdict(int)
     released: dict[Row, list[tuple[int, int]]] = defaultdict(list)

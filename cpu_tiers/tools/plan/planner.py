@@ -35,7 +35,7 @@ MOST_COLUMNS = 250_000
 
 
 class Question(NamedTuple):
-    """What a plan is to reach.
+    """The goal of a plan.
 
     :param room: the queries of a new server for which the plan makes room.
     :param wanted: the number of new servers; ``None`` for as many as possible.
@@ -306,7 +306,7 @@ class _Program:
         return Counts(leaving, [arriving.pop(a, 0) for a in self.problem.arrivals], targets)
 
     def bound(self, counts: Counts) -> int | None:
-        """Return what the program proves, see :class:`Plan`; ``None`` for nothing."""
+        """Return the proven bound of the program, see :class:`Plan`; ``None`` for nothing."""
         if not math.isfinite(counts.bound):
             return None
         undone = Costs.of(self.problem).undone

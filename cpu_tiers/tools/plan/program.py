@@ -1,9 +1,9 @@
 """The moves of a plan as whole numbers by kind of servers, which the HiGHS solver makes least.
 
-Servers of a kind request the same and can change places, so the program counts the servers of a
-kind that leave and enter each place, and not which servers. It has thousands of numbers where a
-yes or no for every server and host would be millions. HiGHS (highspy) proves the optimum, or says
-how far the optimum could be away when the time is over. Pure.
+Servers of a kind have equal requests and can change places. The program counts the servers of a
+kind that leave and enter each place, and does not name the servers. It has thousands of numbers
+where a yes or no for every server and host would be millions. HiGHS (highspy) proves the optimum,
+or says how far the optimum could be away when the time is over. Pure.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Claims = tuple[tuple[Row, int], ...]
 
 
 class Departure(NamedTuple):
-    """Servers of a kind that have the same claims, of which some may leave.
+    """Servers of a kind with equal claims, of which some may leave.
 
     :param kind: the number of the kind.
     :param host: the uuid of the root provider of the servers' host.
@@ -152,7 +152,7 @@ def _stop_after(highs: highspy.Highs, seconds: float) -> None:
 
 
 class _Columns:
-    """The columns of the program: departures, arrivals, targets, and what stays undone."""
+    """The columns of the program: departures, arrivals, targets, and the undone part."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem

@@ -1,8 +1,8 @@
-"""The servers of a snapshot for a plan: what each requests of another host, and which stay.
+"""The servers of a snapshot for a plan: their requests to new hosts, and the servers that stay.
 
-A server requests what its flavor requests now. What the flavor does not tell, such as the
-bandwidth of a port, the server requests as it has it. A snapshot without servers (version 1) only
-tells amounts, so each server requests the amounts that it has, of as many providers. Pure.
+A server has the request of its present flavor. Where the flavor tells nothing, as about the
+bandwidth of a port, the server requests its present amounts. A snapshot without servers (version
+1) only tells amounts: each server requests its present amounts, of as many providers. Pure.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ class _Reader:
 
 
 def avoided_traits(extra_specs: Mapping[str, str]) -> frozenset[str]:
-    """Return the traits that a flavor avoids."""
+    """Return the avoided traits of a flavor."""
     return frozenset(name for name, weight in soft_traits(extra_specs).items() if weight < 0)
 
 

@@ -1,4 +1,4 @@
-"""What is to be mended of hosts: what is over capacity, unsuited, avoided or short. Pure."""
+"""The faults of hosts that moves mend: over capacity, unsuited, avoided or short. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def relief_of(
     short: Mapping[str, frozenset[str]],
     marked: Mapping[str, str],
 ) -> Relief:
-    """Return what is to be mended of hosts.
+    """Return the faults of hosts that moves mend.
 
     :param chosen: the root providers of the hosts.
     :param short: the uuids of the servers that are short by the audit of a host, by the root

@@ -48,7 +48,7 @@ class MoveSearch:
         self._by_place: dict[str, list[tuple[str, Claims]]] = {}
 
     def fitting(self, queries: Queries, kind: str) -> Iterator[tuple[str, Claims]]:
-        """Yield the places with room, of which there are fewer after each claim."""
+        """Yield the places with room, fewer after each claim."""
         if kind not in self._by_place:
             self._by_place[kind] = [
                 (host, claims)
@@ -90,7 +90,7 @@ class MoveSearch:
         self.forget()
 
     def leave(self, servers: Iterable[Server]) -> list[Server]:
-        """Move servers, those with the largest claims first; return those without a place."""
+        """Move servers, the largest claims first; return those without a place."""
         rest = []
         for server in sorted(servers, key=_size):
             move = self.move(server)
@@ -112,7 +112,7 @@ class MoveSearch:
         return count
 
     def make_room(self, queries: Queries, most: int | None = None) -> bool:
-        """Make room for a server and claim it, with the fewest moves that the search finds.
+        """Make room for a server and claim the room, with the fewest moves of the search.
 
         :param most: the largest number of moves.
         """
@@ -187,7 +187,7 @@ class MoveSearch:
                 yield list(servers)
 
     def _greedy(self, host: str, claims: Claims) -> tuple[Claims, list[Server]] | None:
-        """Return servers without which a claim has room, those that help most first."""
+        """Return servers without which a claim has room, the most helpful servers first."""
         lacking = dict(self._lacking(claims))
         chosen: list[Server] = []
         rest = list(self._movable.get(host, ()))
@@ -228,7 +228,7 @@ def _covers(servers: Iterable[Server], lacking: Mapping[tuple[str, str], int]) -
 
 
 def _each_kind(servers: Iterable[Server], most: int) -> Iterator[Server]:
-    """Yield at most so many servers of those with equal claims and requests."""
+    """Yield servers, up to a number of servers with equal claims and requests."""
     counts: dict[object, int] = defaultdict(int)
     for server in servers:
         key = server.claims, server.kind, server.apart

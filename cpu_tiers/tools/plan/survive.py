@@ -20,7 +20,7 @@ from cpu_tiers.tools.plan.search import MoveSearch
 
 
 class Loss(NamedTuple):
-    """A set of hosts that fail together.
+    """A set of hosts with a common failure.
 
     :param servers: the number of the servers of the hosts.
     :param homeless: the servers that find no place.
@@ -152,7 +152,7 @@ _MOST_ROUNDS = 100
 
 
 class Survival(NamedTuple):
-    """What happens if sets of hosts fail.
+    """The outcome of the failure of sets of hosts.
 
     :param plan: a plan after which fewer failures leave servers without a place.
     :param bad, left: the failures that leave servers without a place, before and after the plan.
@@ -164,7 +164,7 @@ class Survival(NamedTuple):
 
 
 def fullest_sets(hosts: Hosts, number: int) -> tuple[Sets, bool]:
-    """Return the sets of so many hosts, those with the most servers first.
+    """Return the sets of a number of hosts, the hosts with the most servers first.
 
     :returns: the sets that can be tried, and whether these are all sets.
     """
@@ -210,8 +210,8 @@ def make_survive(
 ) -> Survival:
     """Return a plan for a question after which fewer servers are homeless, whichever set fails.
 
-    Each round takes a failure, and moves a server of a host that fails to another host now, or
-    others so that they make room for a homeless server. A round counts if all failures together
+    Each round takes a failure, and moves a server of the failed host to another host now, or moves
+    further servers to make room for a homeless server. A round counts if all failures together
     leave fewer servers homeless.
 
     :param plan: the plan for the question without failures.
@@ -245,7 +245,7 @@ def _homeless(bad: Iterable[Loss]) -> int:
 def _better(
     hosts: Hosts, sets: Sets, bad: Sequence[Loss], end: float
 ) -> Iterator[tuple[Moves, Hosts, list[Loss]]]:
-    """Yield moves, the hosts after them, and the failures that then leave servers homeless."""
+    """Yield moves, the hosts after the moves, and the failures with servers still homeless."""
     number = _homeless(bad)
     for loss in sorted(bad, key=lambda loss: len(loss.homeless)):
         for found in _remedies(hosts, loss):

@@ -85,7 +85,7 @@ def survive_verdict(
 
 
 def relieve_verdict(relief: Relief, plan: Plan, left: Sequence[str]) -> tuple[str, bool]:
-    """Return what is wrong and what the plan mends, and whether something stays as it is.
+    """Return the faults, the faults that the plan mends, and whether a fault stays.
 
     :param left: what is over its capacity after the plan.
     """
@@ -111,7 +111,7 @@ def relieve_verdict(relief: Relief, plan: Plan, left: Sequence[str]) -> tuple[st
 
 
 def unmoved(plan: Plan) -> list[tuple[Server, str]]:
-    """Return the servers that stay although they should leave, each with the reason."""
+    """Return the servers that stay although they should leave, with the reasons."""
     rings = {move.server.uuid for move in plan.stuck}
     no_order = "it waits for a place in a ring of servers; the ring needs a free place between"
     undone = [

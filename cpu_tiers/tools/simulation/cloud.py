@@ -73,7 +73,7 @@ class SimulatedCloud:
     def candidates(
         self, query: CandidateQuery, among: Collection[str] | None = None
     ) -> CandidatesAnswer:
-        """Return what Placement answers to a query.
+        """Return the answer of Placement to a query.
 
         The order of the candidates is the order of the providers; Placement has none.
 
@@ -112,7 +112,7 @@ class SimulatedCloud:
             self._changes.append(CloudChange(provider.root, uuid, signed))
 
     def changed_since(self, moment: int) -> tuple[Collection[int], int]:
-        """Return the numbers of the hosts that have changed, and the moment that is now.
+        """Return the numbers of the changed hosts, and the present moment.
 
         :param moment: a moment of an earlier call; 0 is the beginning.
         """
@@ -122,7 +122,7 @@ class SimulatedCloud:
 
     @property
     def moment(self) -> int:
-        """Return the present moment: the number of changes so far."""
+        """Return the present moment: the number of all changes."""
         return len(self._changes)
 
     def changes(self, moment: int) -> Sequence[CloudChange]:
@@ -202,7 +202,7 @@ class Solvers:
         return solver if solver.is_possible else None
 
     def _within(self, group: RequestGroup, host: HostProviders) -> Numbers:
-        """Return the providers that the group's ``in_tree`` allows."""
+        """Return the providers within the group's ``in_tree``."""
         if group.in_tree is None:
             return range(len(host.providers))
         root = self._cloud.root_of(group.in_tree)
@@ -214,8 +214,8 @@ class Solvers:
 class Search:
     """The candidates of a query on each host. Hosts are named by the uuid of the root provider.
 
-    :meth:`refresh` works out only the hosts that have changed since the last call, which are few.
-    A simulation is fast for this reason.
+    :meth:`refresh` works out only the few hosts with changes since the last call. A simulation is
+    fast for this reason.
 
     :param each_order: as for :class:`~cpu_tiers.tools.simulation.solutions.Solver`.
     :param among: the hosts that may have candidates; ``None`` for all hosts.
@@ -278,7 +278,7 @@ class Search:
     def all_requests(self) -> tuple[AllocationRequest, ...]:
         """Return the candidates of all hosts, host by host, each candidate once.
 
-        Several trees may have the same candidate: only of their sharing providers.
+        Several trees may have an equal candidate: only of their sharing providers.
         """
         unique: dict[object, AllocationRequest] = {}
         for root in sorted(self._solutions, key=self._numbers.__getitem__):

@@ -1,4 +1,4 @@
-"""Which policy refuses the least of the same requests, and whether the seeds agree. Pure.
+"""The policy that refuses the least of equal requests, and whether the seeds agree. Pure.
 
 The policies get the same requests with each seed, so their results are compared seed by seed. Two
 policies that are equally good differ in the same direction with all of five seeds once in 16
@@ -97,7 +97,7 @@ def _part(outcome: Outcome, measure: str) -> float:
 
 
 def verdict(results: Results, *, has_same_requests: bool = False) -> list[str]:
-    """Return in words which policy refuses the least, by how much, and whether that is certain.
+    """Return in words the policy that refuses the least, its distance, and the certainty.
 
     :param has_same_requests: whether the requests are the same with each seed.
     :returns: paragraphs.

@@ -1,8 +1,8 @@
 """How many more servers of a request the hosts take that share no provider with other hosts.
 
-Hosts of the same layout have the same candidates, as far as the candidates fit. So the packing of
-these candidates is prepared once for all hosts that have room for the same candidates, and a host
-costs a few divisions. Pure.
+Hosts of one layout have equal candidates, as far as the candidates fit. The packing of the
+candidates is prepared once for all hosts with room for equal candidates, and a host costs a few
+divisions. Pure.
 """
 
 from collections.abc import Collection, Iterable, Sequence

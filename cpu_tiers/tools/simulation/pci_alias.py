@@ -1,4 +1,4 @@
-"""The PCI aliases of nova.conf, and the devices that a flavor requests by them.
+"""The PCI aliases of nova.conf, and the devices that a flavor requests by aliases.
 
 Source: Nova, ``nova/pci/request.py``, ``nova/compute/pci_placement_translator.py`` and
 ``RequestSpec.generate_request_groups_from_pci_requests`` of Nova 31 to 34.

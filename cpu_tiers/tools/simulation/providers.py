@@ -1,4 +1,4 @@
-"""Resource providers in memory, with the amounts that are free now, and who serves a host."""
+"""Resource providers in memory, with their free amounts, and the providers of a host."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class ProviderLayout(NamedTuple):
 
 
 class HostLayout:
-    """The fixed properties of a host's providers. Hosts of the same hardware share a layout.
+    """The fixed properties of a host's providers. Hosts of equal hardware share a layout.
 
     :ivar places: the providers, the root provider first.
     :ivar units: what a single claim may have of each inventory, by the number of the inventory.
@@ -175,7 +175,7 @@ class HostProviders:
         return tuple(places)
 
     def request(self, solution: Solution, suffixes: Sequence[str]) -> AllocationRequest:
-        """Return an allocation candidate as Placement returns it."""
+        """Return an allocation candidate in the form of Placement."""
         allocations: dict[str, dict[str, int]] = {}
         for stock, amount in solution.claims:
             allocations.setdefault(self.owners[stock], {})[self.stocks[stock].name] = amount
@@ -187,7 +187,7 @@ class HostProviders:
 
 
 def is_pool(tree: Sequence[SimulatedProvider]) -> bool:
-    """Tell whether a tree is a single provider that other trees use, without CPUs and memory."""
+    """Tell whether a tree is a single sharing provider, without CPUs and memory."""
     (first, *others) = tree
     return (
         not others
@@ -201,8 +201,8 @@ def hosts_of_trees(
 ) -> tuple[list[HostProviders], dict[str, str]]:
     """Return the providers that serve the host of each tree, in the order of the trees.
 
-    Equal pools have the same candidates: all pools of their aggregates, in any order. So the first
-    of them is the host of all of them.
+    Equal pools have equal candidates: all pools of their aggregates, in any order. The first root
+    provider is the host of all candidates.
 
     :returns: the hosts, and by the root of each tree the root of its host.
     """

@@ -182,7 +182,7 @@ class Reasons:
             conflicts.append(self._conflict(host, frozenset(ignored)))
 
     def _smaller(self, host: HostProviders, size: int) -> tuple[str, ...]:
-        """Return a set of less constraints, but more than one, without which a host is served.
+        """Return a set of fewer constraints, at least two, without which a host is served.
 
         There is one if a request group is left out with its class, and with the group the provider
         whose traits served another group: then a constraint more may exclude the host again.
@@ -196,7 +196,7 @@ class Reasons:
         return ()
 
     def _conflict(self, host: HostProviders, ignored: frozenset[str]) -> tuple[str, ...]:
-        """Return constraints beside the ignored ones that exclude a host, none too many."""
+        """Return a minimal set of constraints that excludes a host, without the ignored ones."""
         conflict = [name for name in self.names if name not in ignored]
         for name in reversed(tuple(conflict)):
             if not self._is_served(host, ignored.union(self.names) - set(conflict) | {name}):
@@ -228,7 +228,7 @@ class Reasons:
         return max(query.resources().get(name, 0) for query in self._queries)
 
     def _lack(self, host: HostProviders, name: str, ignored: frozenset[str]) -> Lack | None:
-        """Return what a host lacks of a resource class, while other constraints are ignored.
+        """Return the missing amount of a resource class, with some constraints ignored.
 
         :returns: ``None`` if no amount of the class would help.
         """
@@ -276,7 +276,7 @@ def nearest(reasons: Mapping[str, HostReason]) -> list[tuple[str, HostReason]]:
 
 
 def _nearness(lacks: Collection[Lack]) -> tuple[int, float, int]:
-    """Return what sorts missing amounts before limits of a claim, which no free amount cures."""
+    """Return a key that sorts missing amounts before limits of a claim, which stay."""
     limits = [lack for lack in lacks if isinstance(lack, ClaimLimit)]
     distance = sum(abs(limit.asked - limit.value) / limit.asked for limit in limits)
     return len(limits), distance, sum(lack for lack in lacks if isinstance(lack, int))
@@ -422,7 +422,7 @@ def _verdict(name: str, host: HostProviders, solvers: Solvers, solution: Solutio
 
 
 def _order(lack: Lack) -> tuple[bool, int]:
-    """Return what sorts amounts before limits, and limits by how near they are."""
+    """Return a key by which amounts come before limits, and the nearest limits first."""
     if isinstance(lack, ClaimLimit):
         return True, abs(lack.asked - lack.value)
     return False, lack

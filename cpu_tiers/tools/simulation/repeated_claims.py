@@ -3,7 +3,7 @@
 A claim takes an allocation candidate, and a candidate stays the same while its providers have
 room: Placement looks at the smallest and the largest amount and the step size of a resource class
 for each claim alone. So a single answer of Placement gives the number of claims with room. Hosts
-are independent of each other, except for sharing providers, such as a storage pool. Pure.
+are independent, except for sharing providers, for example a storage pool. Pure.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ Amounts = frozenset[tuple[Row, int]]
 
 
 class HostRoom(NamedTuple):
-    """The servers that a host takes if no other host gets a server.
+    """The servers of a host if no further host gets a server.
 
     :param more: the number of servers.
     :param limited_by: the resource class that ends; of several classes, the class without room in
@@ -76,7 +76,7 @@ def more_servers(answer: CandidatesAnswer) -> CloudRoom:
 
 
 def _room(answer: CandidatesAnswer) -> dict[Row, int]:
-    """Return what is free of each inventory."""
+    """Return the free amount of each inventory."""
     return {
         (uuid, name): max(0, amounts["capacity"] - amounts["used"])
         for uuid, summary in answer.provider_summaries.items()
@@ -121,7 +121,7 @@ def _sharing(
 def limiting(
     claims: Iterable[Package[Place]], left: Rooms[Place], class_of: Callable[[Place], str]
 ) -> str:
-    """Return the resource class that ends: see :class:`HostRoom`.
+    """Return the scarce resource class: see :class:`HostRoom`.
 
     :param left: what is left after all claims, by what claims take.
     """
@@ -153,7 +153,7 @@ def _joined(
 
     The amounts of most hosts are a product: each choice of own providers goes with each choice of
     sharing providers. The own rows then only limit the number of servers of the host. Hosts with
-    the same choices of sharing providers have one common row with the sum of these limits, and a
+    equal choices of sharing providers have a common row with the sum of their limits, and a
     package for each choice. So the size of the program does not grow with the number of hosts.
     """
     rows: dict[object, int] = {row: room[row] for row in sharing}

@@ -128,7 +128,7 @@ class RepeatedPacking(Generic[Row]):
 def needed_packages(
     packages: Iterable[Package[Row]], room: Mapping[Row, int]
 ) -> tuple[Package[Row], ...]:
-    """Return the packages that fit, each once, without those that take more than another."""
+    """Return the packages that fit, each once, without packages that contain another package."""
     distinct = {
         frozenset(package.items()): package
         for package in packages
@@ -158,8 +158,8 @@ class Rooms(Protocol[_Place]):
 def packed_apart(packages: Sequence[Package[Row]], room: Rooms[Row]) -> list[int] | None:
     """Return how often packages fit that do not compete; ``None`` if packages may compete.
 
-    Each package is counted by the rows that no other package takes of. If the other rows have
-    enough for all these counts, no package competes with another.
+    Each package is counted by the rows of this package alone. If the other rows have enough for
+    all these counts, no package competes with another.
     """
     takers = Counter(row for package in packages for row in package)
     common: dict[Row, int] = {}
@@ -177,7 +177,7 @@ def packed_apart(packages: Sequence[Package[Row]], room: Rooms[Row]) -> list[int
 
 
 def _greedy(packages: Sequence[Mapping[Row, int]], room: dict[Row, int]) -> list[int]:
-    """Take, again and again, the package that fits most often into the room that is left."""
+    """Take, again and again, the package that fits most often into the remaining room."""
     counts = [0] * len(packages)
     fits = [_times(package, room) for package in packages]
     while fits and (most := max(fits)):
@@ -212,10 +212,10 @@ def _left(
 def _simple_bound(
     packages: Sequence[Mapping[Row, int]], room: Mapping[Row, int], kind: Callable[[Row], object]
 ) -> int:
-    """Return an upper bound that costs little.
+    """Return an upper bound at little cost.
 
-    A row serves as many packages as its room has least amounts of a package. So the rows of a
-    kind serve no more than the sum, divided by the number of these rows that each package takes.
+    A row serves as many packages as its room has least amounts of a package. The rows of a kind
+    serve at most the sum, divided by the number of these rows in each package.
     """
     bounds = [sum(_times(package, room) for package in packages)]
     least: dict[object, dict[Row, int]] = {}

@@ -19,7 +19,7 @@ COLUMNS = ("time", "flavor", "lifetime")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """A server that asks for a host.
+    """A server without a host yet.
 
     :param time: the time of the request, in any unit.
     :param flavor: the name of the flavor.

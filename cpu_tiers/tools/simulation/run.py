@@ -76,7 +76,7 @@ def simulate(
 ) -> Outcome:
     """Let the servers of a stream arrive and depart, and return the outcome.
 
-    A server whose departure and another server's arrival have the same time departs first.
+    At the time of a departure and of an arrival, the departure is first.
 
     :param cloud: is changed; the scheduler chooses hosts of this cloud.
     :param demands: by the name of the flavor.
@@ -234,7 +234,7 @@ def _is_whole(host: HostProviders) -> bool:
 
 
 def _free(hosts: Iterable[HostProviders]) -> Mapping[str, int]:
-    """Return the free amounts of trees; a stock that is overfull has nothing free."""
+    """Return the free amounts of trees; an overfull stock has no free amount."""
     free: Counter[str] = Counter()
     for host in hosts:
         for provider in host.tree:

@@ -70,7 +70,7 @@ class _Candidates:
             self.scores = scores_type(self, policy, policy.scoring, history)
 
     def hosts(self) -> list[str]:
-        """Return the hosts that have room now."""
+        """Return the hosts with room now."""
         changed = dict.fromkeys(root for search in self._searches for root in search.refresh())
         self._note_room(changed)
         if self.scores is not None:
@@ -101,7 +101,7 @@ class Scores:
     """The scores of the hosts of candidates, if a score depends on the host only.
 
     The formulas are taken from :class:`~cpu_tiers.weights.Forest`, as in nova-scheduler. Only
-    hosts that have changed are read again.
+    changed hosts are read again.
 
     :param scoring: that of the policy.
     :param history: the earlier requests for servers of all flavors.
@@ -163,7 +163,7 @@ class Scores:
 
 
 class CostScores(Scores):
-    """Scores that depend on all hosts that have room, and on earlier requests.
+    """Scores that depend on all hosts with room, and on earlier requests.
 
     nova-scheduler makes a forest of the hosts that have room for each request. The forest here is
     of all hosts, and has the scale of the hosts that have room.

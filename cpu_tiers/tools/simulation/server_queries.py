@@ -1,4 +1,4 @@
-"""All queries that nova-scheduler sends for a server, with what Nova's request filters add.
+"""All queries of nova-scheduler for a server, with the additions of Nova's request filters.
 
 Nova's filters require and forbid traits of the root provider for flavors, images and options of
 nova.conf, and demand aggregates. Source: ``nova/scheduler/request_filter.py`` and
@@ -59,7 +59,7 @@ _TRAITS_OF_VALUES: Mapping[tuple[str, str], str] = {
 
 
 class SchedulerOptions(NamedTuple):
-    """Options of nova.conf that decide about the queries.
+    """Options of nova.conf for the queries.
 
     :param image_metadata_prefilter: of ``[scheduler]``.
     :param disable_fallback_pcpu_query: of ``[workarounds]``.
@@ -178,7 +178,7 @@ def _of_memory(server: ServerRequest) -> RequestGroup:
 
 
 def left_out(flavor: Flavor, options: SchedulerOptions) -> tuple[str, ...]:
-    """Return the extra specs by which a flavor asks for what no query here has.
+    """Return the extra specs of a flavor that no query here expresses.
 
     :raises InvalidInput: the extra spec of PCI devices is malformed.
     """

@@ -1,7 +1,7 @@
-"""Which hosts of Placement have a nova-compute that takes servers, as Nova says.
+"""The hosts of Placement whose nova-compute takes servers, by Nova's API.
 
-Placement keeps the provider of a host that was renamed, removed or that is down, and
-nova-scheduler places no server there. Pure.
+Placement keeps the provider of a renamed, removed or failed host, on which nova-scheduler places
+no server. Pure.
 """
 
 from collections.abc import Iterable, Mapping
@@ -47,7 +47,7 @@ class ServiceStates:
 
     @property
     def strangers(self) -> frozenset[str]:
-        """Return the root providers that no nova-compute has: of renamed or removed hosts."""
+        """Return the root providers without a nova-compute: of renamed or removed hosts."""
         return frozenset(root for root, name in self.lacking.items() if name == SERVICE)
 
     @property

@@ -62,7 +62,7 @@ class Snapshot:
         return SimulatedCloud(map(_emptied, self.providers) if is_empty else self.used_providers())
 
     def used_providers(self) -> Iterator[Provider]:
-        """Yield the providers with what all consumers have of them."""
+        """Yield the providers with the allocated amounts of all consumers."""
         used: dict[str, dict[str, int]] = {}
         for allocations in self.consumers.values():
             for uuid, amounts in allocations.items():
@@ -72,7 +72,7 @@ class Snapshot:
         return (replace(p, used=used.get(p.uuid, {})) for p in self.providers)
 
     def _consumers_on(self, kept: Collection[str]) -> dict[str, Mapping[str, Mapping[str, int]]]:
-        """Return what consumers hold of some providers, without those that hold nothing."""
+        """Return the allocations of consumers on some providers, without empty allocations."""
         return {
             consumer: held
             for consumer, allocations in self.consumers.items()
@@ -342,7 +342,7 @@ def _provider_json(provider: Provider) -> dict[str, object]:
 
 
 def masked(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with other names and ids; equal names stay equal everywhere.
+    """Return the snapshot with new names and ids; equal names stay equal everywhere.
 
     A masked snapshot gives equal simulations: amounts, resource classes, traits, and the extra
     specs that decide about hosts are kept. Hosts, aggregates, consumers and flavors are numbered

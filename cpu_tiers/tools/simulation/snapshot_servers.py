@@ -1,7 +1,7 @@
 """The servers of a snapshot: names, flavors, states and server groups, since version 2.
 
-A plan needs them: which server may be migrated live, what it requests of its next host, and which
-servers must not be on the same host. Pure.
+A plan needs them: the servers that may be migrated live, their requests of the next host, and the
+servers that must be on different hosts. Pure.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class SnapshotServers:
         flavors: Iterable[Flavor],
         providers: Mapping[str, str],
     ) -> SnapshotServers:
-        """Return the servers with other names and ids.
+        """Return the servers with new names and ids.
 
         :param servers: the new ids of the servers by the old ids.
         :param groups: the new ids of the groups by the old ids.

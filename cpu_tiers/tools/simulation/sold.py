@@ -58,7 +58,7 @@ class SoldAmount:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether more is allocated than there is: total x ratio."""
+        """Tell whether more is allocated than the whole amount: total x ratio."""
         return self.used > self.capacity + self.reserved
 
     @property
@@ -124,7 +124,7 @@ class SoldCloud:
 
     @cached_property
     def domain(self) -> str:
-        """Return the domain that the names of all hosts share, such as ``.example.org``."""
+        """Return the common domain of the names of all hosts, for example ``.example.org``."""
         return common_domain(self.hosts)
 
     def short_name(self, host: str, provider: str = "") -> str:
@@ -139,7 +139,7 @@ class SoldCloud:
 
     @property
     def excesses(self) -> tuple[SoldAmount, ...]:
-        """Return the amounts of which more is allocated than there is."""
+        """Return the amounts with more allocated than the whole amount."""
         return tuple(amount for amount in self.amounts if amount.is_over)
 
     @cached_property
@@ -168,7 +168,7 @@ class SoldCloud:
 
     @property
     def of_reserved(self) -> tuple[SoldAmount, ...]:
-        """Return the amounts of which a part of what is reserved is allocated."""
+        """Return the amounts with a part of the reserved amount allocated."""
         return tuple(amount for amount in self.amounts if amount.is_of_reserved)
 
 
@@ -178,7 +178,7 @@ def sold_cloud(
     states: ServiceStates = ALL_UP,
     no_servers: Mapping[str, str] = MappingProxyType({}),
 ) -> SoldCloud:
-    """Return what is sold of a cloud.
+    """Return the sold amounts of a cloud.
 
     :param tiers: the tiers that have names.
     :param states: what Nova says of the hosts.
@@ -330,7 +330,7 @@ class TierRoom(NamedTuple):
 
 
 def class_sums(amounts: Iterable[SoldAmount]) -> Mapping[str, ClassSum]:
-    """Return the sums by resource class, in the order in which they are shown.
+    """Return the sums by resource class, in the order of the table.
 
     The number of servers of a tier is the sum over the providers: a server with parts of several
     providers counts once for each.
@@ -379,8 +379,8 @@ def class_order(names: Iterable[str]) -> list[str]:
 def host_sums(amounts: Iterable[SoldAmount]) -> Mapping[str, Mapping[str, ClassSum]]:
     """Return the sums by host and resource class, the hosts with the greatest need first.
 
-    Hosts with a provider over its capacity come first, then those with the least left: the least
-    part of a resource class. A host without any capacity comes last.
+    Hosts with a provider over its capacity come first, then the hosts with the least left: the
+    least part of a resource class. A host without any capacity comes last.
     """
     by_host = _grouped(amounts, lambda amount: amount.host)
     sums = {host: class_sums(host_amounts) for host, host_amounts in by_host.items()}

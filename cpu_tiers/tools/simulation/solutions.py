@@ -271,7 +271,7 @@ class Solver:
         return all(not group.suffix or choice.providers != taken for group, taken in earlier)
 
     def _fit(self, total: dict[int, int], choice: GroupChoice, stocks: Sequence[Stock]) -> bool:
-        """Tell whether the inventories of a choice have room for what all groups take of them.
+        """Tell whether the inventories of a choice have room for all groups.
 
         Placement compares the sum with the capacity and the largest unit only.
         """

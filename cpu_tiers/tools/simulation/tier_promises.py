@@ -1,4 +1,4 @@
-"""What a server of each tier is sold on each kind of host, and which hosts cannot keep it. Pure.
+"""The sold CPUs of a server of each tier on each kind of host, and the hosts that keep less. Pure.
 
 Placement tells the claims and the inventories. It does not tell the weight of a server without
 a tier, which the version of cgroup on the host decides.
@@ -68,10 +68,10 @@ class OversoldHost(NamedTuple):
 
 
 def oversold_hosts(cloud: SoldCloud) -> list[OversoldHost]:
-    """Return the hosts with tiers that keep less than they sell with a version of cgroup.
+    """Return the hosts with tiers that keep less than their sold CPUs with a version of cgroup.
 
     A host is left out if it keeps everything with version 1, in which a server weighs most. The
-    hosts that keep least come first.
+    hosts with the least kept part come first.
     """
     sold, vcpus = Counter[str](), dict[str, set[str]]()
     with_shares = dict[str, set[str]]()

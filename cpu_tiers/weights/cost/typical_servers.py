@@ -171,7 +171,7 @@ def exchanged(parts: Mapping[str, float], scale: Scale) -> Mapping[str, float]:
     """Return the average hosts that a usable unit of each class is worth.
 
     The class of the largest part is worth its amount. A class of which the server requests half as
-    much is worth twice its amount: so much of the first class goes with it.
+    much is worth twice its amount: the corresponding amount of the first class goes, too.
 
     :param parts: of a request, by resource class: weight x requested / unit.
     """

@@ -1,9 +1,9 @@
 """The logger ``cpu_tiers.decisions``: one JSON document a line, in a file of its own.
 
-A thread writes the file, so that a disk that hangs stops no decision. Under eventlet, the thread
-is a native thread, and the queue never switches green threads: only the writing thread touches the
-file, and only the service logs. All processes of nova-scheduler on a machine write the same file:
-each line is one write at the end of the file. logrotate may rename the file at any time.
+A thread writes the file: a hanging disk stops no decision. Under eventlet, the thread is a native
+thread, and the queue never switches green threads: only the writing thread touches the file, and
+only the service logs. All processes of nova-scheduler on a machine write the same file: each line
+is one write at the end of the file. logrotate may rename the file at any time.
 """
 
 import functools

@@ -74,7 +74,7 @@ def _names(cpus: CpuSet, users: dict[int, set[str]], excluded: Domain) -> str:
 def _outweighed(cgroups: HostCgroups) -> Iterator[Finding]:
     """Yield each cgroup above guests that has a heavier sibling, or less than the default weight.
 
-    A process in the parent, and each cgroup that is made there, has the default weight.
+    A process in the parent, and each new cgroup in the parent, has the default weight.
     """
     for path in cgroups.above_guests:
         parent, weight = path.rpartition("/")[0], cgroups.above[path]
@@ -118,7 +118,7 @@ def _meets_other_guests(domain: Domain, thread: str, users: dict[int, set[str]])
 
 
 def check_placing(evidence: Evidence) -> Iterator[Finding]:
-    """Yield guests whose XML does not fit nova.conf, or whose threads do not fit the XML."""
+    """Yield guests whose XML contradicts nova.conf, or whose threads contradict the XML."""
     for domain in evidence.host.domains:
         if outside := "; ".join(_outside(evidence, domain)):
             yield Finding.of_guest(Kind.PINNING, domain, outside)
@@ -153,7 +153,7 @@ def _changed(evidence: Evidence, domain: Domain, cgroup: GuestCgroup) -> Iterato
 
 
 def check_overlaps(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding that names the guest whose floor is farthest below its entitlement.
+    """Yield a finding with the guest whose floor is farthest below its entitlement.
 
     The two figures also differ on a host with a single CPU set, because the kernel moves whole
     threads. Only guests count that share a part of their CPUs.

@@ -1,9 +1,8 @@
 """Compare the CPU time received by guests with what was due, and name what took the CPU time.
 
-A vCPU wanted to run while it ran or waited in a run queue, and no quota of its guest stopped it.
-A vCPU that sleeps, of a guest that is paused or starts or of another one, wants nothing. What
-the other threads of its QEMU took, such as those of a migration or of its disks, is CPU time of
-the guest, too. Pure.
+A vCPU wanted to run while it ran or waited in a run queue, and no quota of its guest stopped it. A
+sleeping vCPU wants nothing, also of a paused or starting guest. The CPU time of all other threads
+of its QEMU, for a migration or the disks, is CPU time of the guest, too. Pure.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,7 +55,7 @@ class Delivery:
 
     @property
     def missing(self) -> float:
-        """Return what the guest did not get of what was due; 0 if it is less than a tenth."""
+        """Return the missing CPU time of the guest; 0 below a tenth of the due CPU time."""
         missing = self.due - self.kept - self.qemu_cpus
         return missing if missing > self.due * TOLERANCE else 0.0
 
@@ -75,7 +74,7 @@ def delivery_of(
     throttled: float = 0.0,
     qemu_cpus: float = 0.0,
 ) -> Delivery:
-    """Return what a guest got in an interval, and what was due to it.
+    """Return the CPU time that a guest got in an interval, and the due CPU time.
 
     :param spent: the CPU time of each vCPU.
     :param dues: the CPUs that are due to each vCPU while it wants to run. Nothing is due if there
@@ -111,8 +110,8 @@ def with_late_waits(
 ) -> tuple[Sequence[CpuTime], tuple[float, ...]]:
     """Return what vCPUs ran and waited in an interval, and the waits that are beyond the interval.
 
-    The kernel counts a wait when the wait ends, so a wait that began before the interval counts in
-    it, and a wait that goes on does not count yet. What is beyond the interval fills the next
+    The kernel counts a wait at its end: a wait from before the interval counts in the interval,
+    and a wait without an end does not count yet. What is beyond the interval fills the next
     intervals: otherwise all that is beyond an interval would be lost.
 
     :param spent: the CPU time of each vCPU in the interval, as the kernel counts.
@@ -165,7 +164,7 @@ def deliveries(evidence: Evidence) -> Mapping[str, Delivery]:
 
 
 def _own_cpus(evidence: Evidence, domain: Domain, spent: Iterable[CpuTime]) -> float:
-    """Return the CPUs that threads of a guest's QEMU used that are no vCPUs.
+    """Return the used CPUs of the threads of a guest's QEMU, except for vCPUs.
 
     ``emulator_overhead_percent`` of the vCPUs is taken off what is due already.
     """
@@ -195,7 +194,7 @@ def check_delivery(evidence: Evidence) -> Iterator[Finding]:
 def _half_asleep(evidence: Evidence, domain: Domain) -> Iterator[Finding]:
     """Yield a mixed guest with a sleeping dedicated vCPU and a busy shared vCPU.
 
-    The kernel then gives the whole weight of the guest to its shared vCPUs, so that other guests
+    The kernel then gives the whole weight of the guest to its shared vCPUs, and all further guests
     get less on the shared CPUs (docs/reference/domain.rst, "The weight of a mixed guest").
     """
     times = evidence.spent[domain.uuid or ""]
@@ -237,7 +236,7 @@ def _guests_by_pid(evidence: Evidence) -> dict[str, Domain]:
 def _untiered(
     evidence: Evidence, measured: Mapping[str, Delivery], cpus: CpuSet
 ) -> Iterator[Finding]:
-    """Yield what guests without a tier took of the CPUs on which a guest fell short."""
+    """Yield the CPU time of guests without a tier on the CPUs of a guest that fell short."""
     guests = [
         domain
         for domain in evidence.host.domains

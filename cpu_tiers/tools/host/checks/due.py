@@ -1,6 +1,6 @@
-"""What a host owes its guests: the CPUs that are due to each vCPU. Pure.
+"""The debt of a host to its guests: the due CPUs of each vCPU. Pure.
 
-What is due never sinks with an offender: a guest without a tier counts with the least weight, and
+The due CPUs never sink with an offender: a guest without a tier counts with the least weight, and
 a weight that somebody raised counts as the weight that the guest must have.
 """
 
@@ -20,7 +20,7 @@ from cpu_tiers.tools.tiers.tier import requested_amounts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dues:
-    """What is sold to a guest, and what is due to it while all its vCPUs want to run.
+    """The sold CPUs of a guest, and the due CPUs while all its vCPUs want to run.
 
     :param sold: CPUs of the whole guest; 0 without a tier.
     :param vcpus: the CPUs that are due to each vCPU, without the quotas of the guest.

@@ -52,7 +52,7 @@ class Evidence:
 
     @property
     def sale(self) -> Sale | None:
-        """Return what the host sells by Placement, otherwise what nova.conf says."""
+        """Return the sold shares by Placement, otherwise by nova.conf."""
         by_placement = self.allocated.sale if self.allocated else None
         return by_placement or Sale.of(self.host.inventories)
 

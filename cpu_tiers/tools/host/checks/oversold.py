@@ -35,7 +35,7 @@ class SharedWeights:
 
 
 def foreign_weights(cgroups: HostCgroups, guests: Fraction) -> tuple[Fraction, Fraction]:
-    """Return what cgroups beside the guests weigh, and slices that outweigh them, in shares.
+    """Return the shares of cgroups beside the guests, and of slices that outweigh the guests.
 
     All that is in a slice has the weight of the slice together: a slice of three times the weight
     of the guests' slice weighs three times what is in the guests' slice.
@@ -52,7 +52,7 @@ def foreign_weights(cgroups: HostCgroups, guests: Fraction) -> tuple[Fraction, F
 
 
 def shared_weights(evidence: Evidence) -> SharedWeights:
-    """Return what competes on the shared CPUs: a guest with the weight of its cgroup."""
+    """Return the competitors on the shared CPUs: a guest with the weight of its cgroup."""
     domains = evidence.host.domains
     with_tier = [domain for domain in domains if evidence.due_weight(domain) is not None]
     shut_off = _shut_off_shares(evidence)
@@ -71,7 +71,7 @@ def shared_weights(evidence: Evidence) -> SharedWeights:
 
 
 def _shut_off_shares(evidence: Evidence) -> int:
-    """Return the shares of servers that have no running guest, whose claim stays."""
+    """Return the shares of servers without a running guest, whose claim stays."""
     running = {domain.uuid for domain in evidence.host.domains}
     held = evidence.allocated.held if evidence.allocated else {}
     return sum(shares for consumer, shares in held.items() if consumer not in running)
@@ -84,7 +84,7 @@ def _shared_weight(evidence: Evidence, domain: Domain) -> Fraction:
 
 
 def check_oversold(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a host with tiers whose guests weigh more than the shares that the host sells."""
+    """Yield a host with tiers whose guests weigh more than the sold shares."""
     sale, weights = evidence.sale, shared_weights(evidence)
     if sale is None or not weights.tiers or weights.total <= sale.for_sale:
         return

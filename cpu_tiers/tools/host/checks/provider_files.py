@@ -7,7 +7,7 @@ from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
 
 
 def check_provider_files(evidence: Evidence) -> Iterator[Finding]:
-    """Yield files that stop nova-compute or hide the shares, and a file that is lost."""
+    """Yield files that stop nova-compute or hide the shares, and a lost file."""
     files = evidence.provider_files
     if files is None:
         return
