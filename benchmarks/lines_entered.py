@@ -27,7 +27,7 @@ NOT_FUNCTIONS = ("<module>", "<lambda>", "<genexpr>", "<listcomp>", "<dictcomp>"
 """Bodies of modules, and parts of functions, which count with their functions."""
 
 LIMITS = {
-    "a multiplier to a query": (520, 640),
+    "a multiplier to a query": (520, 530),
     "the scores of the weigher": (800, 800),
     "a host to its inventories, with NUMA nodes": (1450, 1450),
     "explain, without a host for the server": (3000, 4000),
@@ -89,11 +89,11 @@ def lines_by_file(codes: set[CodeType]) -> Counter[str]:
     return Counter({name: len(numbers) for name, numbers in lines.items()})
 
 
-def query() -> None:
-    """Translate a flavor with a multiplier to the query string."""
+def prepared_query() -> Callable[[], object]:
+    """Return the way from a flavor with a multiplier to the query string, the modules imported."""
     from query import GOLD, ours
 
-    ours(GOLD)()
+    return lambda: ours(GOLD)()
 
 
 def prepared_weigher() -> Callable[[], object]:
@@ -179,7 +179,7 @@ def commands(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
 
 def flows(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield each flow with its name."""
-    yield "a multiplier to a query", query
+    yield "a multiplier to a query", prepared_query()
     yield from commands(folder)
     yield "the scores of the weigher", prepared_weigher()
 

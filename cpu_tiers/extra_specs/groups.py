@@ -41,20 +41,12 @@ class OwnGroups(NamedTuple):
         return sum(stated) if stated else None
 
 
-def parse_groups(flavor: Flavor) -> OwnGroups:
-    """Read the groups of a flavor.
-
-    :raises InvalidInput: a key is malformed, an amount is not a whole number, Placement cannot
-        have a class or trait of that name, or the group policy is unknown; all faults at once.
-    """
-    faults = FaultList()
-    groups = read_groups(flavor, faults)
-    faults.raise_if_any()
-    return groups
-
-
 def read_groups(flavor: Flavor, faults: FaultList) -> OwnGroups:
-    """Return the groups without the extra specs that have faults, and collect the faults."""
+    """Return the groups without the extra specs that have faults, and collect the faults.
+
+    Faults are a malformed key, an amount that is no whole number, a class or a trait whose name
+    Placement cannot have, and an unknown group policy.
+    """
     drafts: dict[str, GroupDraft] = {}
     for key, value in flavor.extra_specs.items():
         if key.startswith(("resources", "trait")):

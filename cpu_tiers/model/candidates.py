@@ -1,20 +1,13 @@
 """Placement's answer to a query for allocation candidates.
 
-Answers come from Placement and from files of users, so :meth:`CandidatesAnswer.parse`
-reports every fault with its place. Source: Placement API reference,
-``GET /allocation_candidates``, microversion 1.36. Pure.
+Source: Placement API reference, ``GET /allocation_candidates``, microversion 1.36. Pure.
 """
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
-from cpu_tiers.errors import FaultList
-from cpu_tiers.model.document import DocumentPlace
-from cpu_tiers.model.inventory import MAX_CAPACITY
 from cpu_tiers.model.names import MEMORY_MB, PCPU, SHARING, VCPU
-
-T = TypeVar("T")
 
 _CPUS_AND_MEMORY = frozenset({VCPU, PCPU, MEMORY_MB})
 
@@ -63,29 +56,6 @@ class CandidatesAnswer:
 
     allocation_requests: tuple[AllocationRequest, ...]
     provider_summaries: Mapping[str, Mapping[str, Any]]
-
-    @classmethod
-    def parse(cls, body: object, *, where: str) -> "CandidatesAnswer":
-        """Check the decoded JSON of an answer.
-
-        :param where: the name of the document in an error message.
-        :raises InvalidInput: with every fault and its place.
-        """
-        faults = FaultList()
-        at = _AnswerPlace(where, faults)
-        # A body that is not an object has no keys to check: its only fault is raised at once.
-        document = at.of(body, dict)
-        faults.raise_if_any()
-        summaries = at.get(document, "provider_summaries", dict)
-        for uuid, summary in summaries.items():
-            _check_summary(at / f"provider_summaries {uuid}", summary, summaries)
-        requests = at.get(document, "allocation_requests", list)
-        for index, request in enumerate(requests):
-            _check_request(at / f"allocation_requests[{index}]", request, summaries)
-        faults.raise_if_any()
-        return cls(
-            allocation_requests=tuple(map(_request, requests)), provider_summaries=summaries
-        )
 
     def joined(self, other: "CandidatesAnswer") -> "CandidatesAnswer":
         """Return the candidates of this answer and of another answer."""
@@ -227,71 +197,6 @@ class CandidatesAnswer:
             for root, present in classes.items()
             if root not in sharing or not _CPUS_AND_MEMORY.isdisjoint(present)
         )
-
-
-class _AnswerPlace(DocumentPlace):
-    """A place in Placement's answer, in which no key may be missing."""
-
-    def get(self, body: Mapping[str, Any], key: str, kind: type[T]) -> T:
-        """Return ``body[key]``, or add a fault and return an empty value."""
-        if key not in body:
-            allowed = "ask Placement with microversion 1.29 or newer"
-            self.faults.add((self / key).path, "it is missing", allowed)
-        return super().get(body, key, kind)
-
-    def check_capacity(self, amount: object) -> None:
-        # isinstance(True, int) is true
-        if type(amount) is not int or not 0 <= amount <= MAX_CAPACITY:
-            self.wrong(amount, "give a whole number of at least 0, as Placement does")
-
-    def check_class(self, name: str, summary: object) -> None:
-        # A summary of another form has its own fault.
-        resources = summary.get("resources") if isinstance(summary, dict) else None
-        if isinstance(resources, dict) and name not in resources:
-            self.wrong(name, "name a resource class that the summary of the provider has")
-
-    def check_provider(self, uuid: object, summaries: Mapping[str, Any]) -> None:
-        if not isinstance(uuid, str) or uuid not in summaries:
-            self.wrong(uuid, "name a provider that has a provider summary here")
-
-
-def _check_summary(at: _AnswerPlace, body: object, summaries: Mapping[str, Any]) -> None:
-    summary = at.of(body, dict)
-    if summary is not body:
-        return  # a value that is not an object needs no faults about missing keys
-    for name, amounts in at.get(summary, "resources", dict).items():
-        place = at / f"resources {name}"
-        if place.of(amounts, dict) is amounts:
-            for key in ("capacity", "used"):
-                # A missing key is None here, which is not an amount either.
-                (place / key).check_capacity(amounts.get(key))
-    for trait in at.get(summary, "traits", list):
-        (at / "traits").of(trait, str)
-    if "root_provider_uuid" not in summary:
-        at.get(summary, "root_provider_uuid", str)
-        return
-    (at / "root_provider_uuid").check_provider(summary["root_provider_uuid"], summaries)
-    if summary.get("parent_provider_uuid", "") is not None:  # null says that it is the root
-        parent = summary.get("parent_provider_uuid")
-        (at / "parent_provider_uuid").check_provider(parent, summaries)
-
-
-def _check_request(at: _AnswerPlace, body: object, summaries: Mapping[str, Any]) -> None:
-    request = at.of(body, dict)
-    if request is not body:
-        return
-    for uuid, allocation in at.get(request, "allocations", dict).items():
-        place = at / f"allocations {uuid}"
-        place.check_provider(uuid, summaries)
-        if place.of(allocation, dict) is allocation:
-            for name, amount in place.get(allocation, "resources", dict).items():
-                (place / name).amount(amount, 1)
-                (place / name).check_class(name, summaries.get(uuid))
-    mappings = (at / "mappings").of(request.get("mappings", {}), dict)
-    for suffix, uuids in mappings.items():
-        place = at / f"mappings {suffix!r}"
-        for uuid in place.of(uuids, list):
-            place.check_provider(uuid, summaries)
 
 
 def _request(request: Mapping[str, Any]) -> AllocationRequest:

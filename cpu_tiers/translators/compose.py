@@ -7,12 +7,12 @@ from cpu_tiers.extra_specs.groups import GROUP_POLICY, OwnGroups
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import DISK_GB, MAX_AMOUNT, NUMA_SERVER, VCPU_SHARES, host_traits
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT
-from cpu_tiers.model.request import CandidateQuery, GroupDraft, RequestGroup, SameSubtree
+from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
 
 Contributions = Mapping[str, Iterable[RequestGroup | SameSubtree]]
 """The groups and the same-subtree sets that translators return, by the translator's name."""
 
-_NO_TRAITS = RequestGroup()
+_NOTHING = RequestGroup()
 
 DISK = "_DISK"
 """The suffix of the group that requests the disk of a server with NUMA nodes."""
@@ -32,42 +32,56 @@ def compose(
         unsuffixed group are required of the root provider: see :func:`traits_of_root`.
     :raises InvalidInput: Placement would refuse the query.
     """
-    drafts, same_subtree = _merge(own_groups, contributions)
+    groups, same_subtree = _merge(own_groups, contributions)
     for group in own_groups.groups:
-        _add(drafts, group, {c: n for c, n in group.resources.items() if n})
-    _allow_all_hosts(drafts[""], own_groups)
-    root = _take_root_traits(drafts[""]) if traits_on_root else _NO_TRAITS
-    query = _query(drafts, same_subtree, own_groups.group_policy, root)
-    # With isolate, the provider of a disk could serve no other group of the flavor.
-    if traits_on_root and own_groups.group_policy != "isolate":
-        query = query._replace(groups=tuple(map(_with_disk_apart, query.groups)))
-    query = _with_novas_policy(own_groups, query)
+        _add(groups, group, {c: n for c, n in group.resources.items() if n})
+    if not groups[""].resources:
+        _allow_all_hosts(groups, own_groups)
+    query = _query(groups, same_subtree)
+    if traits_on_root:
+        query = _with_root_apart(query, own_groups.group_policy)
+    if own_groups.group_policy:
+        query = query._replace(group_policy=own_groups.group_policy)
+    elif len(query.groups) > 1:
+        query = _with_novas_policy(own_groups, query)
     _check(flavor, query)
     return query
 
 
-def _with_disk_apart(group: RequestGroup) -> RequestGroup:
-    """Return the group, with the suffix ``_DISK`` if it is unsuffixed and requests only a disk.
+def _with_root_apart(query: CandidateQuery, group_policy: str | None) -> CandidateQuery:
+    """Return the query with the traits of the root provider, and with a disk in its own group.
 
-    Hosts may share a pool of disks. If only pools serve the unsuffixed group, Placement 13 to 16
-    keep the candidate of one host or of none (``docs/contributor/upstream/shared-disk.rst``).
+    If the unsuffixed group requests only a disk, it gets the suffix ``_DISK``: hosts may share a
+    pool of disks, and if only pools serve the unsuffixed group, Placement 13 to 16 keep the
+    candidate of one host or of none (``docs/contributor/upstream/shared-disk.rst``). With
+    ``isolate``, the provider of a disk could then serve no other group of the flavor.
     """
-    if group.suffix or group.resources.keys() != {DISK_GB} or group.has_traits:
-        return group
-    return group._replace(suffix=DISK)
+    if not query.groups or query.groups[0].suffix:
+        return query
+    first, *others = query.groups
+    required = traits_of_root(first.required, first.resources)
+    forbidden = traits_of_root(first.forbidden, first.resources)
+    first = first._replace(
+        required=first.required - required, forbidden=first.forbidden - forbidden
+    )
+    if group_policy != "isolate" and first.resources.keys() == {DISK_GB} and not first.has_traits:
+        first = first._replace(suffix=DISK)
+    if first.resources or first.has_traits:
+        others.insert(0, first)
+    return query._replace(groups=tuple(others), root_required=required, root_forbidden=forbidden)
 
 
-def _allow_all_hosts(unsuffixed: GroupDraft, own_groups: OwnGroups) -> None:
+def _allow_all_hosts(groups: dict[str, RequestGroup], own_groups: OwnGroups) -> None:
     """Remove the traits of hosts with NUMA nodes from an unsuffixed group without resources.
 
     Placement answers 400 to traits without resources. Only the suffixed groups of such a server
     have resources, as for bare metal; nova-scheduler leaves the query of the server as it is.
     """
-    if not unsuffixed.resources:
-        stated = {
-            trait for group in own_groups.groups if not group.suffix for trait in group.forbidden
-        }
-        unsuffixed.forbidden -= {NODE_TRAIT, NO_NUMA_TRAIT} - stated
+    stated = {
+        trait for group in own_groups.groups if not group.suffix for trait in group.forbidden
+    }
+    forbidden = groups[""].forbidden - ({NODE_TRAIT, NO_NUMA_TRAIT} - stated)
+    groups[""] = groups[""]._replace(forbidden=forbidden)
 
 
 def _with_novas_policy(own_groups: OwnGroups, query: CandidateQuery) -> CandidateQuery:
@@ -77,8 +91,6 @@ def _with_novas_policy(own_groups: OwnGroups, query: CandidateQuery) -> Candidat
     groups with a suffix is the flavor's own: the remaining groups belong to ports, and the owner
     of a port cannot set a policy.
     """
-    if query.group_policy is not None or len(query.groups) == 1:
-        return query
     own_suffixed = sum(bool(group.suffix) for group in own_groups.groups)
     several = sum(bool(group.suffix) for group in query.groups) > 1
     return query._replace(group_policy="none") if several and own_suffixed <= 1 else query
@@ -94,14 +106,6 @@ def traits_of_root(traits: Iterable[str], resources: Iterable[str]) -> frozenset
     return frozenset(traits) if only_hosts else host_traits(traits)
 
 
-def _take_root_traits(draft: GroupDraft) -> RequestGroup:
-    required = traits_of_root(draft.required, draft.resources)
-    forbidden = traits_of_root(draft.forbidden, draft.resources)
-    draft.required -= required
-    draft.forbidden -= forbidden
-    return RequestGroup(required=required, forbidden=forbidden)
-
-
 def merged_groups(own_groups: OwnGroups, contributions: Contributions) -> CandidateQuery:
     """Return the groups that translators add to a query of Nova for the flavor.
 
@@ -112,14 +116,14 @@ def merged_groups(own_groups: OwnGroups, contributions: Contributions) -> Candid
 
 def _merge(
     own_groups: OwnGroups, contributions: Contributions
-) -> tuple[dict[str, GroupDraft], tuple[tuple[str, ...], ...]]:
+) -> tuple[dict[str, RequestGroup], tuple[tuple[str, ...], ...]]:
     """Return the groups of translators by suffix, and the same-subtree sets.
 
     Resource classes that the flavor states itself are left out.
     """
     stated = frozenset(name for group in own_groups.groups for name in group.resources)
     # The unsuffixed group comes first; without resources and traits it is left out later.
-    drafts = {"": GroupDraft()}
+    groups = {"": RequestGroup()}
     requested_by: dict[tuple[str, str], str] = {}
     same_subtree = []
     for name, parts in contributions.items():
@@ -132,28 +136,16 @@ def _merge(
             resources = part.resources
             if part.requester_id is None and not stated.isdisjoint(resources):
                 resources = {c: n for c, n in resources.items() if c not in stated}
-            _add(drafts, part, resources)
-    return drafts, tuple(same_subtree)
+            _add(groups, part, resources)
+    return groups, tuple(same_subtree)
 
 
 def _query(
-    drafts: Mapping[str, GroupDraft],
-    same_subtree: tuple[tuple[str, ...], ...],
-    group_policy: str | None = None,
-    root: RequestGroup = _NO_TRAITS,
+    groups: Mapping[str, RequestGroup], same_subtree: tuple[tuple[str, ...], ...]
 ) -> CandidateQuery:
-    """Return the query of the groups that request resources or traits.
-
-    :param root: the traits that the root provider must have or must not have.
-    """
-    frozen = [draft.freeze(suffix) for suffix, draft in drafts.items()]
-    return CandidateQuery(
-        groups=tuple([group for group in frozen if group.resources or group.has_traits]),
-        group_policy=group_policy,
-        same_subtree=same_subtree,
-        root_required=root.required,
-        root_forbidden=root.forbidden,
-    )
+    """Return the query of the groups that request resources or traits."""
+    kept = [group for group in groups.values() if group.resources or group.has_traits]
+    return CandidateQuery(groups=tuple(kept), same_subtree=same_subtree)
 
 
 def _refuse_doubles(
@@ -168,13 +160,19 @@ def _refuse_doubles(
             )
 
 
-def _add(drafts: dict[str, GroupDraft], group: RequestGroup, resources: Mapping[str, int]) -> None:
-    draft = drafts.setdefault(group.suffix, GroupDraft())
-    draft.resources.update(resources)
-    draft.required |= group.required
-    draft.forbidden |= group.forbidden
-    draft.any_of |= group.any_of
-    draft.requester_id = group.requester_id or draft.requester_id
+def _add(
+    groups: dict[str, RequestGroup], group: RequestGroup, resources: Mapping[str, int]
+) -> None:
+    """Merge a group, with these resources, into the group of its suffix."""
+    earlier = groups.get(group.suffix, _NOTHING)
+    groups[group.suffix] = RequestGroup(
+        group.suffix,
+        {**earlier.resources, **resources},
+        earlier.required | group.required,
+        earlier.forbidden | group.forbidden,
+        earlier.any_of | group.any_of,
+        group.requester_id or earlier.requester_id,
+    )
 
 
 def _check(flavor: Flavor, query: CandidateQuery) -> None:
@@ -184,11 +182,13 @@ def _check(flavor: Flavor, query: CandidateQuery) -> None:
             f"flavor {flavor.name}", "requests no resources", "keep at least one resource"
         )
     faults = FaultList()
-    root_both = query.root_required & query.root_forbidden
-    faults.read(check_traits, f"flavor {flavor.name}", root_both)
+    if root_both := query.root_required & query.root_forbidden:
+        with faults:
+            check_traits(f"flavor {flavor.name}", root_both)
     in_subtrees = query.in_subtrees
     for group in query.groups:
-        faults.read(check_group, flavor.name, group, in_subtrees)
+        with faults:
+            check_group(flavor.name, group, in_subtrees)
     suffixed = [group.suffix for group in query.groups if group.suffix]
     for suffix in sorted(in_subtrees.difference(suffixed)):
         where = f"flavor {flavor.name}, same_subtree"

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.cpu_policies import lacks_amounts
-from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups, read_groups
+from cpu_tiers.extra_specs.groups import OwnGroups, read_groups
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus, guest_cpus
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.request import RequestGroup, SameSubtree
@@ -70,11 +70,14 @@ class ServerRequest(_ServerRequest):
     def own_groups(self) -> OwnGroups:
         """The groups that the flavor states itself.
 
-        :raises InvalidInput: as :func:`parse_groups`, but not for a server that exists.
+        :raises InvalidInput: with the faults of :func:`read_groups`, but not for a server that
+            exists.
         """
-        if self.existing is not None:
-            return read_groups(self.flavor, FaultList())
-        return parse_groups(self.flavor)
+        faults = FaultList()
+        own_groups = read_groups(self.flavor, faults)
+        if self.existing is None:
+            faults.raise_if_any()
+        return own_groups
 
     @cached_property
     def guest(self) -> GuestCpus:

@@ -5,7 +5,13 @@
 
 from collections.abc import Iterable
 
-from cpu_tiers.extra_specs.cpu_policies import HYPERTHREADING, thread_policy_by_key
+from cpu_tiers.extra_specs.cpu_policies import (
+    HYPERTHREADING,
+    IMAGE_THREAD_POLICY,
+    THREAD_POLICY,
+    thread_policy_by_key,
+)
+from cpu_tiers.model.flavor import properties
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.translators.contract import ServerRequest, already_requested_by
 
@@ -16,8 +22,10 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
 
     :raises InvalidInput: the policy is unknown, or flavor and image contradict each other.
     """
-    # A policy by trait is already requested as a trait.
-    policy = thread_policy_by_key(server.flavor, server.image)
+    flavor, image = server.flavor, server.image
+    if THREAD_POLICY not in flavor.extra_specs and IMAGE_THREAD_POLICY not in properties(image):
+        return []  # a policy by trait is already requested as a trait
+    policy = thread_policy_by_key(flavor, image)
     trait = frozenset({HYPERTHREADING})
     if policy == "require":
         return [RequestGroup(required=trait)]

@@ -26,7 +26,6 @@ from cpu_tiers.errors import CpuTiersError, FaultList, printable
 from cpu_tiers.inventory import Host, build_tree
 from cpu_tiers.inventory.contract import InventoryOptions
 from cpu_tiers.libvirt.capabilities import parse_capabilities
-from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.placement.plan import steps
@@ -37,7 +36,6 @@ from cpu_tiers.tools.cgroup.host import read_host as read_cgroups
 from cpu_tiers.tools.cgroup.nova_compute import find_config
 from cpu_tiers.tools.cgroup.processes import read_cpu_times
 from cpu_tiers.tools.cloud.audit_files import read_audit_file
-from cpu_tiers.tools.cloud.weigh import read_candidate_list
 from cpu_tiers.tools.compute_api import read_flavors as read_flavors_of_nova
 from cpu_tiers.tools.frame.app import main
 from cpu_tiers.tools.frame.documents import read_flavors, read_image, read_json, read_port
@@ -51,6 +49,7 @@ from cpu_tiers.tools.libvirt.domain import parse_domain
 from cpu_tiers.tools.networking.agent_tree import build_networking_trees
 from cpu_tiers.tools.networking.network_agent import NetworkAgent
 from cpu_tiers.tools.placement import inventories, sync
+from cpu_tiers.tools.placement.candidate_answer import read_answer, read_candidate_list
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import read_state
 from cpu_tiers.tools.tiers.domain import Domain, HostCgroups
@@ -169,7 +168,7 @@ def candidates(content: bytes) -> None:
     A list is what the openstack client prints of the body.
     """
     document = read_json(_given(content))
-    parse = read_candidate_list if isinstance(document, list) else CandidatesAnswer.parse
+    parse = read_candidate_list if isinstance(document, list) else read_answer
     answer = parse(document, where="answer").usable()
     for scoring in SCORINGS.values():
         forest = make_forest(answer.provider_summaries, {"VCPU": 1}, ["A"], scoring=scoring)

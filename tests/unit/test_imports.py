@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+from pathlib import Path
+
+import cpu_tiers
 
 HEAVY = {
     "cliff",
@@ -45,3 +48,13 @@ def test_only_a_scoring_by_cost_brings_in_the_costs() -> None:
         for name in ("literal", "boring", "best-fit", "fragmentation")
     }
     assert costs == {"literal": False, "boring": False, "best-fit": True, "fragmentation": True}
+
+
+def test_the_library_is_what_nova_loads_or_a_driver_imports() -> None:
+    """A module that only commands load belongs to ``tools/``: see docs/contributor/house.rst."""
+    package = Path(cpu_tiers.__file__).parent
+    ours = (path.relative_to(package) for path in package.rglob("*.py"))
+    library = [path for path in ours if path.parts[0] not in ("nova", "tools")]
+    assert len(library) > 50
+    lines = sum(len((package / path).read_text().splitlines()) for path in library)
+    assert lines <= 12_000

@@ -20,6 +20,7 @@ from cpu_tiers.placement.errors import DuplicateName, UnknownNames
 from cpu_tiers.placement.records import Consumer, Inventories, ListedProvider, Traits
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import NOVA_CONF, Settings
+from cpu_tiers.tools.placement.candidate_answer import read_answer
 from cpu_tiers.tools.placement.exchange import Exchange, Transport
 from cpu_tiers.tools.placement.response import PlacementResponse
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
@@ -72,7 +73,7 @@ class PlacementClient:
         path = f"/allocation_candidates?{query.to_query_string()}"
         response = self._exchange.request("GET", path)
         try:
-            return CandidatesAnswer.parse(response.body, where="allocation candidates")
+            return read_answer(response.body, where="allocation candidates")
         except InvalidInput as error:
             raise response.invalid(f"JSON of another shape: {error}") from error
 

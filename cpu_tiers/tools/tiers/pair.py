@@ -10,12 +10,12 @@ import shlex
 from typing import NamedTuple
 
 from cpu_tiers.errors import Fault, FaultList, InvalidInput
-from cpu_tiers.extra_specs.groups import parse_groups
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, guest_cpus
 from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES, parse_shares
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.tiers.ladder import Step
+from cpu_tiers.translators.contract import ServerRequest
 
 AMOUNT = f"resources:{VCPU_SHARES}"
 
@@ -86,7 +86,7 @@ def pair_faults(
         read.
     """
     try:
-        shares, amount = parse_shares(flavor), parse_groups(flavor).amount(VCPU_SHARES)
+        shares, amount = parse_shares(flavor), ServerRequest(flavor).own_groups.amount(VCPU_SHARES)
         cpus = guest_cpus(flavor).counts
     except InvalidInput:
         return ()

@@ -1,14 +1,16 @@
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups
+from cpu_tiers.extra_specs.groups import OwnGroups
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import is_resource_class
 from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.translators import ServerRequest
 
 
 def parse(extra_specs: dict[str, str]) -> OwnGroups:
-    return parse_groups(Flavor(name="f", vcpus=1, memory_mb=1, extra_specs=extra_specs))
+    flavor = Flavor(name="f", vcpus=1, memory_mb=1, extra_specs=extra_specs)
+    return ServerRequest(flavor).own_groups
 
 
 def test_groups_by_suffix() -> None:

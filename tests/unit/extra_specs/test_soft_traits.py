@@ -3,15 +3,17 @@
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups
+from cpu_tiers.extra_specs.groups import OwnGroups
 from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.translators import ServerRequest
 
 NUMBERS = "a number from 0 to 1000 without an exponent, such as 2.5"
 
 
 def parse(extra_specs: dict[str, str]) -> OwnGroups:
-    return parse_groups(Flavor(name="f", vcpus=1, memory_mb=1, extra_specs=extra_specs))
+    flavor = Flavor(name="f", vcpus=1, memory_mb=1, extra_specs=extra_specs)
+    return ServerRequest(flavor).own_groups
 
 
 @pytest.mark.parametrize(

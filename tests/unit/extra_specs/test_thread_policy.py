@@ -4,8 +4,8 @@ import pytest
 
 from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
 from cpu_tiers.extra_specs.cpu_policies import thread_policy, thread_policy_by_key
-from cpu_tiers.extra_specs.groups import parse_groups
 from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.translators import ServerRequest
 
 KEY, IMAGE_KEY = "hw:cpu_thread_policy", "hw_cpu_thread_policy"
 TRAIT = "trait:HW_CPU_HYPERTHREADING"
@@ -14,7 +14,7 @@ TRAIT = "trait:HW_CPU_HYPERTHREADING"
 def decided(specs: dict[str, str], properties: dict[str, str] | None = None) -> str | None:
     flavor = Flavor(name="f", vcpus=2, memory_mb=1, extra_specs=specs)
     image = None if properties is None else Image(name="i", properties=properties)
-    return thread_policy(flavor, image, parse_groups(flavor))
+    return thread_policy(flavor, image, ServerRequest(flavor).own_groups)
 
 
 @pytest.mark.parametrize("of_flavor", [None, "prefer", "isolate", "require"])

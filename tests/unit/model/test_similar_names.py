@@ -3,8 +3,8 @@
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.groups import parse_groups
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.translators import ServerRequest, translate
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from cpu_tiers.model.flavor import Flavor
 )
 def test_classes_and_traits(key: str, value: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        parse_groups(Flavor(name="f", vcpus=1, memory_mb=1, extra_specs={key: value}))
+        translate(ServerRequest(Flavor(name="f", vcpus=1, memory_mb=1, extra_specs={key: value})))

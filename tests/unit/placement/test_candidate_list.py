@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.tools.cloud.weigh import read_candidate_list
+from cpu_tiers.tools.placement.candidate_answer import read_candidate_list
 
 A, B = "a" * 8 + "-0000-4000-8000-" + "a" * 12, "b" * 8 + "-0000-4000-8000-" + "b" * 12
 
