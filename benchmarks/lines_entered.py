@@ -27,10 +27,10 @@ NOT_FUNCTIONS = ("<module>", "<lambda>", "<genexpr>", "<listcomp>", "<dictcomp>"
 """Bodies of modules, and parts of functions, which count with their functions."""
 
 LIMITS = {
-    "a multiplier to a query": (520, 530),
+    "a multiplier to a query": (520, 520),
     "the scores of the weigher": (800, 800),
     "a host to its inventories, with NUMA nodes": (1450, 1450),
-    "explain, without a host for the server": (3000, 4000),
+    "explain, without a host for the server": (3000, 3450),
 }
 """The goal of each flow, and the lines that fail: a flow that grows is a decision."""
 

@@ -94,8 +94,8 @@ def requested_policy(
     :returns: ``None`` if ``own`` lacks an amount of VCPU or PCPU, because the amount has a fault.
     :raises InvalidInput: the policy or the amounts do not fit the flavor.
     """
-    policy = cpu_policy(flavor, image)
-    if policy is not None:
+    is_set = POLICY in flavor.extra_specs or IMAGE_POLICY in properties(image)
+    if is_set and (policy := cpu_policy(flavor, image)) is not None:
         _refuse_own_amounts(flavor, policy, own_groups)
         return RequestedPolicy(policy)
     if lacks_amounts(flavor, own_groups):
@@ -158,6 +158,8 @@ def thread_policy(
 
     :param own_groups: the flavor's own groups.
     """
+    if not sets_thread_policy(flavor, image):
+        return _thread_policy_by_trait(flavor, image, own_groups)
     faults = FaultList()
     policy = faults.read(thread_policy_by_key, flavor, image)
     by_trait = faults.read(_thread_policy_by_trait, flavor, image, own_groups)
@@ -170,6 +172,11 @@ def thread_policy(
             "remove either the policy or the trait",
         )
     return policy or by_trait
+
+
+def sets_thread_policy(flavor: Flavor, image: Image | None) -> bool:
+    """Return whether flavor or image set a thread policy, valid or not."""
+    return THREAD_POLICY in flavor.extra_specs or IMAGE_THREAD_POLICY in properties(image)
 
 
 def thread_policy_by_key(flavor: Flavor, image: Image | None) -> ThreadPolicy | None:
@@ -230,8 +237,6 @@ def choices(
 
     :raises InvalidInput: a value is not in ``words``; with the faults of both values.
     """
-    if key not in flavor.extra_specs and image_key not in properties(image):
-        return None, None
     faults = FaultList()
     flavor_value = faults.read(_choice, flavor, flavor.extra_specs, key, words)
     image_value = image and faults.read(_choice, image, image.properties, image_key, words)

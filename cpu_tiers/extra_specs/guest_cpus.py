@@ -122,17 +122,20 @@ def _requested(
     flavor: Flavor, image: Image | None, own_groups: OwnGroups, faults: FaultList
 ) -> _Request:
     """Return what flavor and image request, and collect the faults of each key."""
-    from cpu_tiers.extra_specs.numa import node_count, page_size
+    from cpu_tiers.extra_specs.numa import asks_for_pages, node_count, page_size
 
     threads = faults.read(policies.thread_policy, flavor, image, own_groups)
-    emulator_threads = faults.read(policies.emulator_threads_policy, flavor)
-    emulator_cpus = None
-    if emulator_threads or not _sets_emulator_threads(flavor):
-        emulator_cpus = int(emulator_threads == "isolate")
+    if _sets_emulator_threads(flavor):
+        emulator_threads = faults.read(policies.emulator_threads_policy, flavor)
+        emulator_cpus = None if emulator_threads is None else int(emulator_threads == "isolate")
+    else:
+        emulator_threads, emulator_cpus = None, 0
     cpus = faults.read(policies.requested_policy, flavor, image, own_groups, emulator_cpus)
     realtime = faults.read(masks.is_realtime, flavor)
     nodes = faults.read(node_count, flavor, image)
-    pages = faults.read(page_size, flavor, image)
+    pages = None
+    if asks_for_pages(flavor, image):
+        pages = faults.read(page_size, flavor, image)
     return _Request(flavor, image, cpus, threads, emulator_threads, realtime, nodes, pages)
 
 

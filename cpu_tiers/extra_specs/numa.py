@@ -36,6 +36,9 @@ _WITH_UNIT = r"([0-9]{0,10}\.?[0-9]{1,10})(?:([KMGT])i?)?(B|b|bit)"
 _BYTES = {None: 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 _PAGE_SIZES = "give small, large, any, a size in kB, or a size with its unit, such as 2MB"
 
+_FIRST_CPUS = (f"{CPUS}.0", f"{IMAGE_CPUS}.0")
+"""The keys for the vCPUs of the first node."""
+
 
 class GuestNode(NamedTuple):
     """The vCPUs and the memory of a NUMA node of a guest."""
@@ -59,7 +62,7 @@ def asks_for_nodes(flavor: Flavor, image: Image | None) -> bool:
 def has_cpus_only(specs: Mapping[str, str], image_properties: Mapping[str, str]) -> bool:
     """Return whether flavor or image describe the CPUs of nodes, and the memory of no node."""
     keys = {*specs, *image_properties}
-    return not keys.isdisjoint((f"{CPUS}.0", f"{IMAGE_CPUS}.0")) and not _has_any_memory(keys)
+    return not keys.isdisjoint(_FIRST_CPUS) and not _has_any_memory(keys)
 
 
 def node_count(flavor: Flavor, image: Image | None) -> int | None:
@@ -85,16 +88,27 @@ def guest_nodes(
     :raises InvalidInput: with every fault of the keys; or the CPUs or the memory of the nodes
         do not add up to the flavor.
     """
+    keys = {*flavor.extra_specs, *properties(image)}
+    # A flavor with hw:numa_mem.1 and without hw:numa_mem.0 is a mistake, not a request for
+    # equal memory.
+    has_memory = _has_any_memory(keys)
+    if has_memory or not keys.isdisjoint(_FIRST_CPUS):
+        return _described_nodes(flavor, image, count, every, has_memory=has_memory)
+    return () if count is None else _equal_nodes(flavor, count)
+
+
+def _described_nodes(
+    flavor: Flavor, image: Image | None, count: int | None, every: CpuSet, *, has_memory: bool
+) -> tuple[GuestNode, ...]:
+    """Return the nodes whose vCPUs or memory keys describe.
+
+    :param has_memory: whether a key describes the memory of any node.
+    """
     faults = FaultList()
     cpus = faults.read(_listed, flavor, image, CPUS, IMAGE_CPUS) or []
     memory = faults.read(_listed, flavor, image, MEMORY, IMAGE_MEMORY) or []
     faults.raise_if_any()
-    # A flavor with hw:numa_mem.1 and without hw:numa_mem.0 is a mistake, not a request for
-    # equal memory.
-    has_memory = memory or _has_any_memory((*flavor.extra_specs, *properties(image)))
-    if not cpus and not has_memory:
-        return () if count is None else _equal_nodes(flavor, count)
-    count = max(1, len(cpus), len(memory)) if count is None else count
+    count = count or max(1, len(cpus), len(memory))
     is_incomplete = len(cpus) != count or (has_memory and len(memory) != count)
     if is_incomplete and (fault := _not_from_zero(flavor, image)):
         faults.add(*fault)

@@ -22,8 +22,10 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
     :raises InvalidInput: a request is malformed, two groups have the same id, an id is
         also a suffix of the flavor, or there are too many groups; all faults at once.
     """
-    if not server.ports:
-        return []
+    return _groups_of_ports(server) if server.ports else []
+
+
+def _groups_of_ports(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
     faults = FaultList()
     parts: list[RequestGroup | SameSubtree] = []
     # A port whose id is a suffix of the flavor would be merged into the flavor's group.

@@ -38,7 +38,9 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
         return []
     if not server.nodes:
         return [RequestGroup(forbidden=frozenset({NODE_TRAIT}))]
-    if server.existing is None:
+    # Without amounts of the flavor itself and without pages of a size, nothing can contradict.
+    may_differ = server.own_groups.groups or isinstance(server.guest.page_size, int)
+    if server.existing is None and may_differ:
         _check(server)
     isolate = server.own_groups.group_policy == "isolate"
     return [

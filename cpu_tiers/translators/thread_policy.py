@@ -7,11 +7,9 @@ from collections.abc import Iterable
 
 from cpu_tiers.extra_specs.cpu_policies import (
     HYPERTHREADING,
-    IMAGE_THREAD_POLICY,
-    THREAD_POLICY,
+    sets_thread_policy,
     thread_policy_by_key,
 )
-from cpu_tiers.model.flavor import properties
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.translators.contract import ServerRequest, already_requested_by
 
@@ -22,10 +20,9 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
 
     :raises InvalidInput: the policy is unknown, or flavor and image contradict each other.
     """
-    flavor, image = server.flavor, server.image
-    if THREAD_POLICY not in flavor.extra_specs and IMAGE_THREAD_POLICY not in properties(image):
+    if not sets_thread_policy(server.flavor, server.image):
         return []  # a policy by trait is already requested as a trait
-    policy = thread_policy_by_key(flavor, image)
+    policy = thread_policy_by_key(server.flavor, server.image)
     trait = frozenset({HYPERTHREADING})
     if policy == "require":
         return [RequestGroup(required=trait)]

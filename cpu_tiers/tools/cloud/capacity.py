@@ -82,14 +82,13 @@ class Capacity(NovaConfCommand, ListCommand):
         tell_unknown_states(states)
         for flavor, flavor_queries in zip(flavors, queries, strict=True):
             tell_left_out(flavor, flavor_queries.left_out)
-        for flavor, flavor_queries, room in zip(flavors, queries, rooms, strict=True):
+        for flavor, room in zip(flavors, rooms, strict=True):
             if not room.is_exact:
                 LOG.warning(
                     "flavor %s: the search was cut short, and more servers may fit", flavor.name
                 )
-            if not room.more:
-                limits = (host.limited_by.split(", ") for host in room.hosts.values())
-                tell_of_plan(flavor, flavor_queries, limits)
+            if room.can_be_freed:
+                tell_of_plan(flavor)
         hosts = partial(_hosts, show_all=parsed_args.all, is_brief=bool(tiers))
         rows: list[tuple[object, ...]] = [
             (flavor.name, room.more, hosts(room))

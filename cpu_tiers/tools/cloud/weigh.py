@@ -153,7 +153,7 @@ class Weigh(NovaConfCommand, ListCommand):
         with ProgressLine("asking Placement"), cloud.placement() as client:
             survey = CandidateSurvey.of_servers(client, [queries], states)
             candidates = survey.of_server(queries)
-            names = survey.host_names(candidates.answer.hosts())
+            names, _ = survey.host_names(candidates.answer.hosts())
             tell_unknown_states(states)
             tell_left_out(server.flavor, queries.left_out)
             return server, candidates._replace(names=names), states

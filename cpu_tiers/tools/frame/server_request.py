@@ -167,7 +167,7 @@ def server_of(parsed_args: Namespace, conf: cfg.ConfigOpts, cloud: CloudSource) 
     image, services = parsed_args.image, cloud.services
     return request_of(conf, query_numa=parsed_args.numa)._replace(
         image=read_or_find_image(image, services) if image else None,
-        ports=read_or_find_ports(parsed_args.port, services),
+        ports=read_or_find_ports(parsed_args.port, services) if parsed_args.port else (),
     )
 
 
@@ -200,7 +200,7 @@ def scheduler_options(conf: cfg.ConfigOpts) -> SchedulerOptions:
         disable_fallback_pcpu_query=conf.workarounds.disable_fallback_pcpu_query,
         require_host_traits=conf.filter_scheduler.require_host_traits,
         extend_cpu_policies=conf.compute.extend_cpu_policies,
-        pci_aliases=read_pci_aliases(conf.pci.alias if in_placement else ()),
+        pci_aliases=read_pci_aliases(conf.pci.alias) if in_placement else {},
     )
 
 
@@ -257,17 +257,13 @@ def tell_number_of_nodes(
                 return
 
 
-def tell_of_plan(flavor: Flavor, queries: ServerQueries, hosts: Iterable[Iterable[str]]) -> None:
-    """Say which command knows the migrations that make room, if migrations can make any.
+def tell_of_plan(flavor: Flavor) -> None:
+    """Say which command knows the migrations that make room for a server.
 
-    A migration frees amounts of resource classes, and gives no host a trait or another limit.
-
-    :param hosts: the constraints that each host lacks, as
-        :func:`~cpu_tiers.tools.simulation.reasons.named` returns them.
+    A migration frees amounts of resource classes. It gives no host a trait, and no host more than
+    the host has: see :meth:`~cpu_tiers.tools.simulation.reasons.Reasons.is_filled`.
     """
-    amounts = {name for query in queries.first for name in query.resources()}
-    if any(lacking and amounts.issuperset(lacking) for lacking in map(frozenset, hosts)):
-        LOG.info("cpu-tiers plan room %s says which live migrations make room.", flavor.name)
+    LOG.info("cpu-tiers plan room %s says which live migrations make room.", flavor.name)
 
 
 def find_tiers(conf: cfg.ConfigOpts, cloud: CloudSource) -> None:

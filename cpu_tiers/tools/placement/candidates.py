@@ -6,9 +6,11 @@ candidates, and the cloud in memory has the reasons (decision D93). A function r
 ``PlacementError`` if Placement does not answer, or refuses.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
@@ -56,14 +58,15 @@ class ServerCandidates(NamedTuple):
 
     def hosts(self) -> frozenset[str]:
         """Return the root providers of the hosts that have a candidate."""
-        return frozenset(self.answer.by_host())
+        return frozenset(self.answer.by_host() if self.answer.allocation_requests else ())
 
 
 class CandidateSurvey:
     """The answers of a Placement during one command.
 
     :param queries: all queries that are going to be asked, for their names of classes and traits:
-        Placement refuses a query with an unknown name, which no host has.
+        Placement refuses a query with an unknown name, which no host has. A cloud in memory
+        refuses no name.
     :param states: a host that nova-scheduler leaves out has no candidates.
     :raises UnknownNames: Placement does not know a standard name.
     """
@@ -78,10 +81,12 @@ class CandidateSurvey:
         self.states = states
         self._answers: dict[object, CandidatesAnswer] = {}
         self.summaries: dict[str, Mapping[str, Any]] = {}
-        sent = [cheaper(query) for query in queries]
-        classes = frozenset[str]().union(*(query.resources() for query in sent))
-        traits = frozenset[str]().union(*(query.named_traits() for query in sent))
-        self._absent_classes, self._absent_traits = client.absent_names(classes, traits)
+        self._absent_classes, self._absent_traits = frozenset[str](), frozenset[str]()
+        if client.known_cloud is None:
+            sent = [cheaper(query) for query in queries]
+            classes = frozenset[str]().union(*(query.resources() for query in sent))
+            traits = frozenset[str]().union(*(query.named_traits() for query in sent))
+            self._absent_classes, self._absent_traits = client.absent_names(classes, traits)
 
     @classmethod
     def of_servers(
@@ -102,7 +107,9 @@ class CandidateSurvey:
         chosen, answer = queries.first, self.answer(queries.first)
         if queries.otherwise and not answer.allocation_requests:
             chosen, answer = queries.otherwise, self.answer(queries.otherwise)
-        return ServerCandidates(chosen, answer.without_hosts(self.states.lacking))
+        if self.states.lacking:
+            answer = answer.without_hosts(self.states.lacking)
+        return ServerCandidates(chosen, answer)
 
     def answer(self, queries: Sequence[CandidateQuery]) -> CandidatesAnswer:
         """Return the usable candidates of all queries."""
@@ -126,8 +133,7 @@ class CandidateSurvey:
         return queries.first, room
 
     def _room(self, cloud: SimulatedCloud, queries: Sequence[CandidateQuery]) -> CloudRoom:
-        sent = [self._without_absent_names(read_form(query)) for query in queries]
-        known = [query for query in sent if query is not None]
+        known = list(map(read_form, queries))
         rooms, others = LoneHosts(cloud, known).rooms(leaving_out=self.states.lacking)
         among = frozenset(others)
         answers = (cloud.candidates(query, among).usable() for query in known if among)
@@ -135,8 +141,10 @@ class CandidateSurvey:
         more = room.more + sum(host.more for host in rooms.values())
         return room._replace(more=more, hosts={**room.hosts, **rooms})
 
-    def host_names(self, candidates: Iterable[str] = ()) -> dict[str, str]:
+    def host_names(self, candidates: Iterable[str] = ()) -> tuple[dict[str, str], tuple[str, ...]]:
         """Return the names of all compute hosts by the uuid of the root provider, sorted by name.
+
+        The names of hosts that no nova-compute has any more are returned apart.
 
         Without the trait ``COMPUTE_NODE``, which only nova-compute writes, each root provider with
         CPUs or memory that is not shared is a host.
@@ -154,7 +162,9 @@ class CandidateSurvey:
             }
         for root in candidates:
             hosts[root] = hosts.get(root) or self._client.provider(root).name
-        return dict(sorted(hosts.items(), key=lambda item: item[1]))
+        names = dict(sorted(hosts.items(), key=lambda item: item[1]))
+        removed = [host for host in names if host in self.states.strangers]
+        return names, tuple(map(names.pop, removed))
 
     def read_state(self, hosts: Iterable[str], classes: Iterable[str]) -> None:
         """Complete ``summaries`` with the hosts that are no candidates, by their root providers.
@@ -185,15 +195,18 @@ class CandidateSurvey:
         return False
 
     def _answer(self, query: CandidateQuery) -> CandidatesAnswer:
-        sent = self._without_absent_names(cheaper(query))
-        if sent is None:
-            return _NOTHING
+        sent = cheaper(query)
+        if self._absent_classes or self._absent_traits:
+            known = self._without_absent_names(sent)
+            if known is None:
+                return _NOTHING
+            sent = known
         avoided = avoided_by(query)
         key = sent.to_query_string(), avoided
         if key not in self._answers:
             answer = self._client.candidates(sent)
             self.summaries |= answer.provider_summaries
-            self._answers[key] = answer.usable(avoided)
+            self._answers[key] = answer.usable(avoided) if answer.allocation_requests else answer
         return self._answers[key]
 
     def _without_absent_names(self, query: CandidateQuery) -> CandidateQuery | None:
@@ -232,6 +245,7 @@ class Explanation:
     :param without: the number of hosts that would have candidates without a constraint alone.
     :param reasons: by the root provider, why each other host has no candidate. The reason has no
         constraints if the host has got room since Placement was asked for candidates.
+    :param can_be_freed: there are no candidates, but a host without its servers would be one.
     """
 
     names: Mapping[str, str]
@@ -241,6 +255,7 @@ class Explanation:
     reasons: Mapping[str, HostReason]
     strangers: tuple[str, ...] = ()
     others: int = 0
+    can_be_freed: bool = False
 
     def nearest(self) -> list[tuple[str, HostReason]]:
         """Return the names of the hosts that lack the fewest constraints, with the reason."""
@@ -261,31 +276,27 @@ def explain(
     survey = CandidateSurvey.of_servers(client, [queries], states)
     server = survey.of_server(queries)
     candidates = server.hosts()
-    all_names = survey.host_names(candidates)
-    strangers = tuple(name for host, name in all_names.items() if host in states.strangers)
-    others = [h for h in all_names if h not in candidates and h not in states.strangers]
+    names, strangers = survey.host_names(candidates)
+    others = [host for host in names if host not in candidates]
     # Without any candidate, a host lacks what the first queries request.
     asked = server.queries if candidates else queries.first
     (reasons,) = read_reasons(client, survey, [asked], others, progress)
-    aside = {host for host in others if not reasons.is_of_kind(host)}
-    if len(aside) == len(others) and not candidates:
-        aside = set()
-    others = [host for host in others if host not in aside]
-    named = candidates.union(others)
-    names = {host: name for host, name in all_names.items() if host in named}
-    mended = (host for host in others if not reasons.lacks_anchor(host))
-    alone = [reasons.alone(host) for host in mended if host not in states.lacking]
+    meant = list(filter(reasons.is_of_kind, others))
+    if not meant and not candidates:
+        meant = others
+    for host in set(others).difference(meant):
+        del names[host]
+    up = set(meant).difference(states.lacking)
+    served_without = Counter(chain.from_iterable(map(reasons.alone, up)))
     return Explanation(
         names=names,
         answer=server.answer,
         candidates=candidates,
-        without={
-            name: len(candidates) + sum(name in candidates_without for candidates_without in alone)
-            for name in reasons.names
-        },
-        reasons={host: _reason(reasons, host, states) for host in others},
+        without={name: len(candidates) + served_without[name] for name in reasons.names},
+        reasons={host: _reason(reasons, host, states) for host in meant},
         strangers=strangers,
-        others=len(aside),
+        others=len(others) - len(meant),
+        can_be_freed=not candidates and any(map(reasons.is_filled, up)),
     )
 
 
@@ -353,8 +364,7 @@ def read_room(
     survey = CandidateSurvey.of_servers(client, flavors, states)
     counted = [survey.room_of(flavor) for flavor in flavors]
     rooms = [room for _, room in counted]
-    names = survey.host_names({host for room in rooms for host in room.hosts})
-    names = {host: name for host, name in names.items() if host not in states.strangers}
+    names, _ = survey.host_names({host for room in rooms for host in room.hosts})
     full = {host for host in names if any(host not in room.hosts for room in rooms)}
     # As for explain(): without any candidate, a host lacks what the first queries request.
     queries = [
@@ -363,16 +373,26 @@ def read_room(
     ]
     reasons = read_reasons(client, survey, queries, full, progress)
     return [
-        room._replace(
-            hosts={
-                name: room.hosts.get(host)
-                or HostRoom(0, _limit(_reason(flavor_reasons, host, states)))
-                for host, name in names.items()
-                if host in room.hosts or flavor_reasons.is_of_kind(host)
-            }
-        )
+        _with_full_hosts(room, flavor_reasons, names, states)
         for room, flavor_reasons in zip(rooms, reasons, strict=True)
     ]
+
+
+def _with_full_hosts(
+    room: CloudRoom, reasons: Reasons, names: Mapping[str, str], states: ServiceStates
+) -> CloudRoom:
+    """Return the room on all hosts by their names, with what limits the hosts without room.
+
+    :param names: the names of all hosts by the root provider.
+    """
+    meant = [host for host in names if host in room.hosts or reasons.is_of_kind(host)]
+    hosts = {
+        names[host]: room.hosts.get(host) or HostRoom(0, _limit(_reason(reasons, host, states)))
+        for host in meant
+    }
+    up = (host for host in meant if host not in states.lacking)
+    can_be_freed = not room.more and any(map(reasons.is_filled, up))
+    return room._replace(hosts=hosts, can_be_freed=can_be_freed)
 
 
 def count_more(

@@ -7,6 +7,7 @@ with ``in:`` of 1.39. Pure: no I/O, no configuration, no Nova.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, KeysView, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from cpu_tiers.errors import CpuTiersError
@@ -79,9 +80,14 @@ class SimulatedCloud:
 
         :param among: the root providers of the hosts that may have candidates; ``None`` for all.
         """
-        search = Search(self, query, each_order=True, among=among)
-        search.refresh()
-        return self.answer(search.all_requests())
+        solvers = Solvers(self, query, each_order=True)
+        requests = (
+            request
+            for host in self.hosts
+            if among is None or host.root in among
+            for request in solvers.requests(host)
+        )
+        return self.answer(each_once(requests))
 
     def claim(self, allocations: Allocations) -> None:
         """Allocate amounts for a new consumer, all of them or nothing.
@@ -183,6 +189,7 @@ class Solvers:
         nodes_apart: bool = False,
     ) -> None:
         self.groups = tuple(group for group in query.groups if group.suffix or group.resources)
+        self.suffixes = [group.suffix for group in self.groups]
         self._query = query._replace(groups=self.groups)
         self._cloud = cloud
         self._options = {"each_order": each_order, "nodes_apart": nodes_apart}
@@ -201,6 +208,12 @@ class Solvers:
             self._known[layout, within] = solver
         return solver if solver.is_possible else None
 
+    def requests(self, host: HostProviders) -> Iterable[AllocationRequest]:
+        """Yield the candidates of a host."""
+        if solver := self.of(host):
+            for solution in solver.solutions(host.stocks):
+                yield host.request(solution, self.suffixes)
+
     def _within(self, group: RequestGroup, host: HostProviders) -> Numbers:
         """Return the providers within the group's ``in_tree``."""
         if group.in_tree is None:
@@ -218,24 +231,13 @@ class Search:
     fast for this reason.
 
     :param each_order: as for :class:`~cpu_tiers.tools.simulation.solutions.Solver`.
-    :param among: the hosts that may have candidates; ``None`` for all hosts.
     """
 
-    def __init__(
-        self,
-        cloud: SimulatedCloud,
-        query: CandidateQuery,
-        *,
-        each_order: bool,
-        among: Collection[str] | None = None,
-    ) -> None:
+    def __init__(self, cloud: SimulatedCloud, query: CandidateQuery, *, each_order: bool) -> None:
         solvers = Solvers(cloud, query, each_order=each_order)
-        self._suffixes = [group.suffix for group in solvers.groups]
+        self._suffixes = solvers.suffixes
         self._cloud = cloud
-        self._solvers = [
-            solvers.of(host) if among is None or host.root in among else None
-            for host in cloud.hosts
-        ]
+        self._solvers = [solvers.of(host) for host in cloud.hosts]
         self._numbers = {host.root: number for number, host in enumerate(cloud.hosts)}
         self._solutions: dict[str, tuple[Solution, ...]] = {}
         self._moment: int | None = None
@@ -276,15 +278,20 @@ class Search:
         )
 
     def all_requests(self) -> tuple[AllocationRequest, ...]:
-        """Return the candidates of all hosts, host by host, each candidate once.
+        """Return the candidates of all hosts, host by host, each candidate once."""
+        roots = sorted(self._solutions, key=self._numbers.__getitem__)
+        return each_once(chain.from_iterable(map(self.requests, roots)))
 
-        Several trees may have an equal candidate: only of their sharing providers.
-        """
-        unique: dict[object, AllocationRequest] = {}
-        for root in sorted(self._solutions, key=self._numbers.__getitem__):
-            for request in self.requests(root):
-                unique.setdefault(identity(request), request)
-        return tuple(unique.values())
+
+def each_once(requests: Iterable[AllocationRequest]) -> tuple[AllocationRequest, ...]:
+    """Return each candidate once.
+
+    Several trees may have an equal candidate: only of their sharing providers.
+    """
+    unique: dict[object, AllocationRequest] = {}
+    for request in requests:
+        unique.setdefault(identity(request), request)
+    return tuple(unique.values())
 
 
 def identity(request: AllocationRequest) -> object:

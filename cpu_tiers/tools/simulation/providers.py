@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from cpu_tiers.model.candidates import AllocationRequest
@@ -25,6 +26,16 @@ class Stock:
         self.inventory = inventory
         self.capacity = inventory.capacity
         self.free = self.capacity - used
+
+
+def without_servers(name: str, inventory: Inventory) -> Inventory:
+    """Return an inventory without servers, for which Nova reserves a node or a device whole.
+
+    :param name: the resource class.
+    """
+    if inventory.is_reserved_whole and name.startswith("CUSTOM_"):
+        return replace(inventory, reserved=0)
+    return inventory
 
 
 class SimulatedProvider:

@@ -25,6 +25,7 @@ from cpu_tiers.tools.simulation.providers import (
     Solution,
     Stock,
     are_in,
+    without_servers,
 )
 from cpu_tiers.translators.constraints import constraints, node_of, without
 from cpu_tiers.translators.numa import avoided_by, read_form
@@ -119,8 +120,21 @@ class Reasons:
         tree = [provider.state for provider in self._hosts_by_root[root].tree]
         return self._knows_nodes and is_without_anchor(tree)
 
+    def is_filled(self, root: str) -> bool:
+        """Tell whether a host would have a candidate if nothing of it was allocated."""
+        host = self._hosts_by_root[root]
+        stocks = [
+            Stock(each.name, without_servers(each.name, each.inventory), 0) for each in host.stocks
+        ]
+        return self._is_served(host, frozenset(), stocks)
+
     def alone(self, root: str) -> tuple[str, ...]:
-        """Return each constraint without which alone a host has a candidate."""
+        """Return each constraint without which alone a host has a candidate.
+
+        There is none for a host whose nova-compute has to be started again first.
+        """
+        if self.lacks_anchor(root):
+            return ()
         host = self._hosts_by_root[root]
         state = self._state(host)
         if state not in self._alone:
@@ -178,7 +192,7 @@ class Reasons:
         while True:
             ignored = next(hitting_sets(conflicts))
             if self._is_served(host, frozenset(ignored)):
-                return self._smaller(host, len(ignored)) or ignored
+                return (len(ignored) > 2 and self._smaller(host, len(ignored))) or ignored
             conflicts.append(self._conflict(host, frozenset(ignored)))
 
     def _smaller(self, host: HostProviders, size: int) -> tuple[str, ...]:
@@ -205,9 +219,15 @@ class Reasons:
         lacking = [n for n in conflict if not self.is_enough(host.root, n, others)]
         return tuple(lacking or conflict)
 
-    def _is_served(self, host: HostProviders, ignored: frozenset[str]) -> bool:
+    def _is_served(
+        self, host: HostProviders, ignored: frozenset[str], stocks: Sequence[Stock] = ()
+    ) -> bool:
+        """Tell whether a host has a candidate, while constraints are ignored.
+
+        :param stocks: other free amounts than the host's own.
+        """
         return any(
-            solver is not None and next(solver.each(host.stocks), None) is not None
+            solver is not None and next(solver.each(stocks or host.stocks), None) is not None
             for query, solvers in self._without(ignored)
             for solver in (solvers.of(host) if _suits_root(host, query) else None,)
         )

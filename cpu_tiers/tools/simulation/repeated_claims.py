@@ -42,11 +42,13 @@ class CloudRoom(NamedTuple):
     :param more: the number of servers; less than the sum of the hosts if a sharing provider ends.
     :param hosts: the hosts with candidates, by the uuid of the root provider.
     :param is_exact: ``False`` if a search was cut short; then more servers may fit.
+    :param can_be_freed: there is no room, but a host without its servers would have room.
     """
 
     more: int
     hosts: Mapping[str, HostRoom]
     is_exact: bool = True
+    can_be_freed: bool = False
 
 
 def more_servers(answer: CandidatesAnswer) -> CloudRoom:

@@ -35,6 +35,9 @@ UNKNOWN = (
 
 _PROFILE = "accel:device_profile"
 
+_OF_DEVICES = (ALIAS, "hw:pmem", "hw:mem_encryption", "hw_mem_encryption")
+"""How the extra specs and the image properties begin that :func:`with_devices` reads."""
+
 _PREFILTER_PREFIXES: Mapping[str, str] = {
     "hw_cdrom_bus": "COMPUTE_STORAGE_BUS",
     "hw_disk_bus": "COMPUTE_STORAGE_BUS",
@@ -93,6 +96,12 @@ class ServerQueries(NamedTuple):
     left_out: tuple[str, ...] = ()
 
     @property
+    def classes(self) -> frozenset[str]:
+        """Return the resource classes of all queries; their names may be those of traits, too."""
+        queries = (*self.first, *self.otherwise)
+        return frozenset(name for query in queries for name in query.resources())
+
+    @property
     def note(self) -> str:
         """Return what was not looked at, to follow a number of hosts."""
         return f"; not looked at: {', '.join(self.left_out)}" if self.left_out else ""
@@ -111,25 +120,33 @@ def server_queries(
     :raises ExtensionError: two translators claim the same class.
     """
     required = _required(server, options)
-    queries = translate(server, translators), fallback(server, translators)
+    queries = (translate(server, translators), fallback(server, translators))
     filtered = tuple(
-        _in_aggregates(
-            query._replace(
-                root_required=query.root_required | required,
-                root_forbidden=query.root_forbidden | {DISABLED_TRAIT},
-            ),
-            member_of,
+        query._replace(
+            root_required=query.root_required | required,
+            root_forbidden=query.root_forbidden | {DISABLED_TRAIT},
         )
-        for each in queries
-        if each is not None
-        for query in (with_devices(each, server, options),)
+        for query in queries
+        if query is not None
     )
+    if asks_for_devices(server):
+        filtered = tuple(with_devices(query, server, options) for query in filtered)
+    if member_of:
+        filtered = tuple(_in_aggregates(query, member_of) for query in filtered)
     unknown = left_out(server.flavor, options)
     is_pinned = server.guest.policy == "dedicated" and server.own_groups.amount(PCPU) is None
     if server.nodes or not is_pinned or options.disable_fallback_pcpu_query:
         return ServerQueries(filtered, left_out=unknown)
     otherwise = tuple(_as_vcpu(query, server) for query in filtered)
     return ServerQueries(filtered, otherwise, unknown)
+
+
+def asks_for_devices(server: ServerRequest) -> bool:
+    """Tell whether a server may ask for what :func:`with_devices` adds."""
+    return any(port.vnic_type == "remote-managed" for port in server.ports) or any(
+        key.startswith(_OF_DEVICES)
+        for key in (*server.flavor.extra_specs, *properties(server.image))
+    )
 
 
 def with_devices(
@@ -182,8 +199,10 @@ def left_out(flavor: Flavor, options: SchedulerOptions) -> tuple[str, ...]:
 
     :raises InvalidInput: the extra spec of PCI devices is malformed.
     """
-    unknown = requested_devices(flavor).keys() - options.pci_aliases.keys()
-    keys = [f"{ALIAS} {', '.join(sorted(unknown))}"] if unknown else []
+    keys = []
+    if ALIAS in flavor.extra_specs:
+        unknown = requested_devices(flavor).keys() - options.pci_aliases.keys()
+        keys += [f"{ALIAS} {', '.join(sorted(unknown))}"] if unknown else []
     if profile := flavor.extra_specs.get(_PROFILE):
         keys.append(f"{_PROFILE} {profile}")
     return tuple(keys)
@@ -201,8 +220,6 @@ def _required(server: ServerRequest, options: SchedulerOptions) -> frozenset[str
 
 def _in_aggregates(query: CandidateQuery, member_of: frozenset[frozenset[str]]) -> CandidateQuery:
     """Return the query for a host in aggregates: as by Nova, those of the unsuffixed group."""
-    if not member_of:
-        return query
     first, *others = query.groups
     if first.suffix:  # a server with NUMA nodes, which has the anchor in the query that is sent
         first, others = RequestGroup(), [first, *others]

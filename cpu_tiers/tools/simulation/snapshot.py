@@ -19,6 +19,7 @@ from cpu_tiers.model.names import MAX_AMOUNT
 from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.placement.records import inventory_json, read_inventory
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
+from cpu_tiers.tools.simulation.providers import without_servers
 from cpu_tiers.tools.simulation.snapshot_servers import SERVERS, SnapshotServers, read_servers
 
 FORMAT = "cpu-tiers cloud snapshot"
@@ -129,23 +130,20 @@ class Snapshot:
             consumers=_consumers(at, at.get(document, "consumers", dict), providers),
             flavors=tuple(_flavors(at / "flavors", at.get(document, "flavors", list))),
             is_masked=document.get("masked") is True,
-            taken=at.time(document, "taken"),
-            servers=read_servers(at, document, _server_flavors(at, document)),
+            taken=at.time(document, "taken") if "taken" in document else None,
+            servers=read_servers(at, document, _server_flavors(at, document))
+            if "servers" in document
+            else None,
         )
         faults.raise_if_any()
         return snapshot
 
 
 def _emptied(provider: Provider) -> Provider:
-    """Return a provider without servers, for which Nova reserves no node and no device whole."""
+    """Return a provider without servers."""
+    inventories = provider.inventories.items()
     return replace(
-        provider,
-        inventories={
-            name: replace(inventory, reserved=0)
-            if inventory.is_reserved_whole and name.startswith("CUSTOM_")
-            else inventory
-            for name, inventory in provider.inventories.items()
-        },
+        provider, inventories={name: without_servers(name, each) for name, each in inventories}
     )
 
 
@@ -194,9 +192,7 @@ class _Place(DocumentPlace):
         return {name: (self / name).amount(amount, 1) for name, amount in body.items()}
 
     def time(self, body: Mapping[str, Any], key: str) -> datetime | None:
-        """Return the time of a key in UTC; ``None`` if the key is missing."""
-        if key not in body:
-            return None
+        """Return the time of a key in UTC."""
         try:
             time = datetime.fromisoformat(body[key])
             if time.tzinfo is not None:

@@ -143,13 +143,11 @@ class SnapshotServers:
 
 def read_servers(
     at: DocumentPlace, document: Mapping[str, Any], flavors: Sequence[Flavor]
-) -> SnapshotServers | None:
-    """Return the servers of a document; ``None`` if the document has none: version 1.
+) -> SnapshotServers:
+    """Return the servers of a document, which are missing in version 1.
 
     :param flavors: what ``server_flavors`` has.
     """
-    if "servers" not in document:
-        return None
     servers = {
         uuid: _server(at / "servers" / uuid, body, flavors)
         for uuid, body in at.get(document, "servers", dict).items()

@@ -1,6 +1,7 @@
 """``explain`` on a real Placement."""
 
 import json
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,10 @@ from typing import Any
 import pytest
 
 from cpu_tiers.inventory import Host, InventoryOptions, build_tree
+from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell
+from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import sync
 from tests.functional.placement.providing import provide
@@ -121,12 +124,13 @@ def test_why_no_host(run: Command, flavor: Command, placement_conf: Path) -> Non
 @pytest.mark.parametrize(
     ("specs", "vcpus", "is_advised"),
     [
-        pytest.param({}, 9, True, id="no host has free CPUs"),
+        pytest.param({}, 8, True, id="a server has a CPU of each host"),
+        pytest.param({}, 9, False, id="no host has so many CPUs, with servers or without"),
         pytest.param({"trait:CUSTOM_SSD": "required"}, 1, False, id="no host has the trait"),
-        pytest.param({"trait:CUSTOM_SSD": "required"}, 9, False, id="no host has any of both"),
+        pytest.param({"trait:CUSTOM_SSD": "required"}, 8, False, id="no host has any of both"),
     ],
 )
-def test_migrations_are_advised_where_only_amounts_are_lacking(
+def test_migrations_are_advised_where_servers_are_in_the_way(
     run: Command,
     flavor: Command,
     placement_conf: Path,
@@ -137,6 +141,10 @@ def test_migrations_are_advised_where_only_amounts_are_lacking(
     is_advised: bool,
 ) -> None:
     """The name of a custom trait could be that of a resource class."""
+    request = AllocationRequest(
+        allocations={provider.uuid: {"VCPU": 1} for provider in client.providers()}
+    )
+    claim(client, str(uuid.uuid4()), request, project_id="p", user_id="u")
     client.create_trait("CUSTOM_SSD")
     provide(client, "pool", ["CUSTOM_SSD"], DISK_GB=1)
     path = flavor(specs, vcpus=vcpus)
@@ -169,3 +177,40 @@ def test_refusals(
     assert len(forbidden.stderr.splitlines()) == 1
     assert "required" in run(*arguments, status=2).stderr
     assert "not allowed with" in run(*arguments, flavor({}), "--flavor", "x", status=2).stderr
+
+
+def test_another_trait_that_would_do_is_no_amount(
+    run: Command, flavor: Command, placement_conf: Path, tmp_path: Path
+) -> None:
+    """The name of a custom trait could be that of a resource class: CUSTOM_SSD is a trait here."""
+
+    def provider(number: int, traits: list[str], **totals: int) -> dict[str, object]:
+        inventory = {"reserved": 0, "min_unit": 1, "step_size": 1, "allocation_ratio": 1.0}
+        return {
+            "uuid": f"provider-{number}",
+            "name": f"host-1{'_gpu' * number}",
+            "parent_uuid": "provider-0" if number else None,
+            "inventories": {
+                name: {**inventory, "total": n, "max_unit": 9999} for name, n in totals.items()
+            },
+            "traits": traits,
+            "aggregates": [],
+        }
+
+    providers = [
+        provider(0, ["COMPUTE_NODE"], VCPU=8, MEMORY_MB=8192, DISK_GB=100),
+        provider(1, ["CUSTOM_SSD"], VGPU=1),
+        provider(2, [], VGPU=4),
+    ]
+    snapshot = {"format": "cpu-tiers cloud snapshot", "version": 1, "masked": False}
+    snapshot |= {"providers": providers, "consumers": {}, "flavors": []}
+    path = tmp_path / "snapshot.json"
+    path.write_text(json.dumps(snapshot))
+    # The first GPU provider lacks 1 VGPU, the second the trait.
+    server = flavor({"resources1:VGPU": "2", "trait1:CUSTOM_SSD": "required"})
+    command = ("--config-file", placement_conf, "explain", server, "--snapshot", path)
+    shown = json.loads(run(*command, "-f", "json", status=3).stdout)
+    assert shown["nearest"] == [
+        {"host": "host-1", "lacks": {"VGPU": 1}, "instead": ["CUSTOM_SSD"]}
+    ]
+    assert "host-1 lacks VGPU\n" in run(*command, status=3).stdout

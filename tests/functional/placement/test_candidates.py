@@ -70,6 +70,6 @@ def test_hosts_without_nova_compute(client: PlacementClient) -> None:
     inventories = client.inventories(plain).by_class
     client.set_inventories(child, Inventories(generation=0, by_class=inventories))
     provide(client, "network", [], IPV4_ADDRESS=9)
-    names = CandidateSurvey(client, []).host_names()
+    names, _ = CandidateSurvey(client, []).host_names()
     assert names == {nested: "nested", plain: "plain"}
     assert empty_pool not in names

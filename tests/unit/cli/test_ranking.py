@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.conf.weight_classes import OURS
-from cpu_tiers.tools.cloud.explain import (
+from cpu_tiers.tools.cloud.ranking import (
     free_amounts,
     other_winners,
     rank,
