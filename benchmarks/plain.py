@@ -34,10 +34,10 @@ from typing import NamedTuple
 from simulate import inventory
 
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.plan.hosts import Hosts, claims_of, kind_of
+from cpu_tiers.tools.plan.hosts import Hosts, amounts_of, kind_of
 from cpu_tiers.tools.plan.hosts import Server as PlanServer
 from cpu_tiers.tools.plan.planner import Question, make_plan
-from cpu_tiers.tools.plan.program import Claims
+from cpu_tiers.tools.plan.program import Amounts
 from cpu_tiers.tools.simulation import CloudProvider, SimulatedCloud
 from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
 from cpu_tiers.tools.simulation.requests import Arrival
@@ -219,7 +219,7 @@ class _WithMoves:
             arrival, demand = server.arrival, demands[server.arrival.flavor]
             while self._departures and self._departures[0][0] <= arrival.time:
                 gone = self._servers.pop(heapq.heappop(self._departures)[1])
-                self._change(gone.host, gone.claims, -1)
+                self._change(gone.host, gone.amounts, -1)
             hours = demand.cpus * min(end - arrival.time, server.lifetime)
             wanted += hours
             if self._take(str(number), demand):
@@ -236,10 +236,10 @@ class _WithMoves:
         if choice is None:
             return False
         root, request = choice
-        claims, kind = claims_of(request.allocations), kind_of(demand.queries)
-        self._change(root, claims, 1)
+        amounts, kind = amounts_of(request.allocations), kind_of(demand.queries)
+        self._change(root, amounts, 1)
         self._servers[uuid] = PlanServer(
-            uuid=uuid, name=uuid, host=root, claims=claims, queries=demand.queries, kind=kind
+            uuid=uuid, name=uuid, host=root, amounts=amounts, queries=demand.queries, kind=kind
         )
         return True
 
@@ -248,16 +248,16 @@ class _WithMoves:
         question = Question(room=demand.queries, wanted=1, most_moves=self._most)
         plan = make_plan(self._hosts, question, seconds=0)
         for step in plan.steps if plan.after else ():
-            uuid, host, claims = step.move.server.uuid, step.move.host, step.move.claims
+            uuid, host, amounts = step.move.server.uuid, step.move.host, step.move.amounts
             before = self._servers[uuid]
-            self._change(host, claims, 1)
-            self._change(before.host, before.claims, -1)
-            self._servers[uuid] = replace(before, host=host, claims=claims)
+            self._change(host, amounts, 1)
+            self._change(before.host, before.amounts, -1)
+            self._servers[uuid] = replace(before, host=host, amounts=amounts)
             self.moves += 1
 
-    def _change(self, root: str, claims: Claims, sign: int) -> None:
+    def _change(self, root: str, amounts: Amounts, sign: int) -> None:
         allocations: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        for (provider, name), amount in claims:
+        for (provider, name), amount in amounts:
             allocations[provider][name] = amount
         (self._cloud.claim if sign > 0 else self._cloud.release)(allocations)
         self._scheduler.count(root, sign)

@@ -5,13 +5,14 @@ the name of the file does.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from cpu_tiers.errors import FaultList, InvalidInput
-from cpu_tiers.tools.frame.documents import read_bytes, read_json
-from cpu_tiers.tools.page.cloud_data import AuditedHost, AuditFinding, GuestFigures
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.tools.frame.documents import read_bytes
+from cpu_tiers.tools.host.audit_findings import read_findings
+from cpu_tiers.tools.page.cloud_data import AuditedHost, GuestFigures
 
 _GUEST_METRICS = {
     "cpu_tiers_guest_floor_cpus": "floor",
@@ -38,22 +39,7 @@ def read_audit_file(path: str) -> AuditedHost:
 
 
 def _read_findings(host: str, path: str) -> AuditedHost:
-    rows = read_json(path, "give the output of cpu-tiers host audit -f json")
-    if not isinstance(rows, list):
-        given = f"a JSON {type(rows).__name__}"
-        raise InvalidInput.of(path, given, "give the output of cpu-tiers host audit -f json")
-    faults = FaultList()
-    findings = []
-    for number, row in enumerate(rows):
-        body = row if isinstance(row, Mapping) else {}
-        texts = [text for key in AuditFinding._fields if isinstance(text := body.get(key), str)]
-        if len(texts) < len(AuditFinding._fields):
-            allowed = f"give a finding with the texts {', '.join(AuditFinding._fields)}"
-            faults.add(f"{path}, finding {number}", f"got {row!r}", allowed)
-        elif body.get("fixed") is not True:
-            findings.append(AuditFinding(*texts))
-    faults.raise_if_any()
-    return AuditedHost(host=host, findings=tuple(findings))
+    return AuditedHost(host=host, findings=read_findings(path))
 
 
 def _read_metrics(host: str, path: str) -> AuditedHost:

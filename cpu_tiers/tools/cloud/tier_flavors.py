@@ -117,7 +117,7 @@ def tier_flavors(
 def _warn_of_differing_flavors(names: Sequence[str]) -> None:
     if names:
         LOG.warning(
-            "The claim of shares does not agree with the weight in the flavors %s: see cpu-tiers"
+            "The request of shares does not agree with the weight in the flavors %s: see cpu-tiers"
             " flavor check --all, and cpu-tiers host audit for the guests.",
             join_names(names),
         )

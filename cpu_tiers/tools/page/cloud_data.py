@@ -22,12 +22,16 @@ from cpu_tiers.tools.simulation.sold import (
 
 
 class AuditFinding(NamedTuple):
-    """A finding of ``host audit`` that ``host audit --fix`` has not fixed."""
+    """A finding of ``host audit`` that ``host audit --fix`` has not fixed.
+
+    :param uuid: of the guest; empty for a finding about the host.
+    """
 
     kind: str
     where: str
     found: str
     do: str
+    uuid: str = ""
 
 
 class GuestFigures(NamedTuple):

@@ -24,7 +24,7 @@ from cpu_tiers.tools.frame.cloud_source import (
     is_file,
     zone_aggregates,
 )
-from cpu_tiers.tools.frame.documents import read_flavor, read_json
+from cpu_tiers.tools.frame.documents import read_flavor
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.numbers import whole_number_from
@@ -37,6 +37,7 @@ from cpu_tiers.tools.frame.server_request import (
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine, width, wrapped
 from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of
+from cpu_tiers.tools.host.audit_findings import read_findings
 from cpu_tiers.tools.plan.answer import (
     Answer,
     before_and_after,
@@ -55,7 +56,7 @@ from cpu_tiers.tools.plan.read import (
     read_cloud,
     without_traits,
 )
-from cpu_tiers.tools.plan.relief import over_capacity, relief_of, short_servers
+from cpu_tiers.tools.plan.relief import over_capacity, relief_of
 from cpu_tiers.tools.plan.survive import Sets, Survival, fullest_sets, make_survive
 from cpu_tiers.tools.plan.verdicts import (
     drain_verdict,
@@ -70,7 +71,6 @@ from cpu_tiers.tools.simulation.snapshot import Snapshot
 
 LOG = logging.getLogger(__name__)
 
-_AUDIT = "give the output of cpu-tiers host audit -f json"
 _SHOWN = 10
 _number = whole_number_from(1, 1_000_000)
 
@@ -325,7 +325,8 @@ class PlanRelieve(_PlanCommand):
         """Return the servers that audits name as short, by the root provider of their host."""
         uuids_by_name: dict[str, frozenset[str]] = {}
         for path in paths:
-            if uuids := short_servers(read_json(path, _AUDIT), path):
+            findings = read_findings(path)
+            if uuids := {each.uuid for each in findings if each.kind == "short" and each.uuid}:
                 name = Path(path).stem
                 uuids_by_name[name] = uuids_by_name.get(name, frozenset()) | uuids
         roots = hosts_named(self.snapshot, uuids_by_name, "--audit")

@@ -1,7 +1,7 @@
 """The servers of a cloud in memory, the places where each could stand, and the free amounts.
 
 A place is an allocation candidate of a host as if the host had no servers, by the rules of the
-cloud in memory (:mod:`cpu_tiers.tools.simulation`), so a plan knows all that a claim depends on:
+cloud in memory (:mod:`cpu_tiers.tools.simulation`), so a plan knows all that a place depends on:
 units, traits, NUMA nodes, shared pools, aggregates, shares. Pure.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.plan.program import Claims, Row
+from cpu_tiers.tools.plan.program import Amounts, Row
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud, Solvers
 from cpu_tiers.tools.simulation.providers import HostProviders, Stock
 from cpu_tiers.tools.simulation.reasons import hosts_of
@@ -29,7 +29,7 @@ class Server:
     """A server of the cloud.
 
     :param host: the uuid of the root provider of the server's host.
-    :param claims: what the server has in Placement.
+    :param amounts: what the server has in Placement.
     :param queries: the queries of a migration: a host with a candidate of any query is enough.
     :param kind: a text that is equal for servers with equal queries: :func:`kind_of`.
     :param apart: the anti-affinity groups of the server.
@@ -40,19 +40,19 @@ class Server:
     uuid: str
     name: str
     host: str
-    claims: Claims
+    amounts: Amounts
     queries: tuple[CandidateQuery, ...] = ()
     kind: str = ""
     apart: tuple[str, ...] = ()
     stays: str = ""
     is_off: bool = False
 
-    def memberships(self, host: str) -> Claims:
+    def memberships(self, host: str) -> Amounts:
         """Return what the server takes of its anti-affinity groups on a host."""
         return tuple((group_row(group, host), 1) for group in self.apart)
 
 
-def claims_of(allocations: Allocations) -> Claims:
+def amounts_of(allocations: Allocations) -> Amounts:
     """Return allocations by row, sorted."""
     return tuple(
         sorted(
@@ -100,20 +100,20 @@ class Room:
         group = self._groups.get(row[0].removeprefix("group "))
         return 0 if group is None else group.most
 
-    def fits(self, claims: Claims) -> bool:
-        """Tell whether all rows have room for claims."""
-        return all(self.of(row) >= amount for row, amount in claims)
+    def fits(self, amounts: Amounts) -> bool:
+        """Tell whether all rows have room for amounts."""
+        return all(self.of(row) >= amount for row, amount in amounts)
 
-    def take(self, claims: Claims, times: int = 1) -> None:
-        """Take claims of the rows a number of times; give the claims back with -1."""
-        for row, amount in claims:
+    def take(self, amounts: Amounts, times: int = 1) -> None:
+        """Take amounts of the rows a number of times; give the amounts back with -1."""
+        for row, amount in amounts:
             self.free[row] = self.of(row) - times * amount
 
-    def take_times(self, claims: Claims, most: int | None = None) -> int:
-        """Take claims as often as there is room, up to a number of times; return how often."""
-        times = max(0, min((self.of(row) // n for row, n in claims if n), default=0))
+    def take_times(self, amounts: Amounts, most: int | None = None) -> int:
+        """Take amounts as often as there is room, up to a number of times; return how often."""
+        times = max(0, min((self.of(row) // n for row, n in amounts if n), default=0))
         times = times if most is None else min(times, most)
-        self.take(claims, times)
+        self.take(amounts, times)
         return times
 
 
@@ -134,7 +134,7 @@ class Hosts:
     names: Mapping[str, str] = field(init=False)
     is_cut: bool = field(init=False, default=False)
     _by_root: Mapping[str, HostProviders] = field(init=False)
-    _known: dict[str, dict[str, tuple[Claims, ...]]] = field(init=False, default_factory=dict)
+    _known: dict[str, dict[str, tuple[Amounts, ...]]] = field(init=False, default_factory=dict)
     _shapes: dict[object, tuple[tuple[tuple[int, int], ...], ...]] = field(
         init=False, default_factory=dict
     )
@@ -155,7 +155,7 @@ class Hosts:
             for uuid, stock in zip(host.owners, host.stocks, strict=True)
         }
         for server in self.servers:
-            for row, _ in server.claims:
+            for row, _ in server.amounts:
                 free.setdefault(row, 0)
         room = Room(free, self.groups)
         for server in self.servers:
@@ -173,16 +173,16 @@ class Hosts:
         hosts.servers, hosts.start, hosts.closed = servers, room, self.closed | closed
         return hosts
 
-    def after(self, moves: Iterable[tuple[str, str, Claims]]) -> Hosts:
-        """Return the hosts after moves: the uuid of a server, its new host and its claims."""
-        last = {uuid: (host, claims) for uuid, host, claims in moves}
+    def after(self, moves: Iterable[tuple[str, str, Amounts]]) -> Hosts:
+        """Return the hosts after moves: the uuid of a server, its new host and its amounts."""
+        last = {uuid: (host, amounts) for uuid, host, amounts in moves}
         room, servers = self.room(), list[Server]()
         for server in self.servers:
             if server.uuid in last:
-                host, claims = last[server.uuid]
-                room.take((*server.claims, *server.memberships(server.host)), -1)
-                room.take((*claims, *server.memberships(host)))
-                server = replace(server, host=host, claims=claims)
+                host, amounts = last[server.uuid]
+                room.take((*server.amounts, *server.memberships(server.host)), -1)
+                room.take((*amounts, *server.memberships(host)))
+                server = replace(server, host=host, amounts=amounts)
             servers.append(server)
         return self.elsewhere(servers, room)
 
@@ -197,7 +197,7 @@ class Hosts:
             servers[server.host].append(server)
         return servers
 
-    def places(self, queries: Sequence[CandidateQuery], root: str) -> tuple[Claims, ...]:
+    def places(self, queries: Sequence[CandidateQuery], root: str) -> tuple[Amounts, ...]:
         """Return the places of a request on a host as if the host had no servers.
 
         A closed host has no places.
@@ -206,7 +206,7 @@ class Hosts:
 
     def _places_on(
         self, kind: str, queries: Sequence[CandidateQuery], root: str
-    ) -> tuple[Claims, ...]:
+    ) -> tuple[Amounts, ...]:
         if root in self.closed:
             return ()
         places_by_root = self._known.setdefault(kind, {})
@@ -221,18 +221,18 @@ class Hosts:
 
     def all_places(
         self, queries: Sequence[CandidateQuery]
-    ) -> Iterable[tuple[str, tuple[Claims, ...]]]:
+    ) -> Iterable[tuple[str, tuple[Amounts, ...]]]:
         """Yield each host that has places of a request, with the places."""
         kind = kind_of(queries)
         for root in self.names:
             if places := self._places_on(kind, queries, root):
                 yield root, places
 
-    def _places(self, queries: Sequence[CandidateQuery], host: HostProviders) -> Iterable[Claims]:
-        seen = set[Claims]()
-        for claims in self._solutions(queries, host):
+    def _places(self, queries: Sequence[CandidateQuery], host: HostProviders) -> Iterable[Amounts]:
+        seen = set[Amounts]()
+        for amounts in self._solutions(queries, host):
             place = tuple(
-                sorted(((host.owners[n], host.stocks[n].name), amount) for n, amount in claims)
+                sorted(((host.owners[n], host.stocks[n].name), amount) for n, amount in amounts)
             )
             if place not in seen:
                 seen.add(place)
@@ -250,7 +250,7 @@ class Hosts:
     def _solutions(
         self, queries: Sequence[CandidateQuery], host: HostProviders
     ) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """Return the claims of a request on an empty host, which equal hosts have in common."""
+        """Return the amounts of a request on an empty host, which equal hosts have in common."""
         kind = kind_of(queries)
         found: list[tuple[tuple[int, int], ...]] = []
         for number, solvers in enumerate(self._solvers_of(queries)):

@@ -1,6 +1,6 @@
 """The order of the moves of a plan: each move fits while the source still has its part.
 
-During a migration Placement has the allocations of both hosts, so the claims of the target are
+During a migration Placement has the allocations of both hosts, so the amounts of the target are
 taken first, and those of the source given back at the end. In a ring of servers, in which each
 waits for the place of the next, a server goes to a place between. Pure.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.tools.plan.hosts import Room, Server
-from cpu_tiers.tools.plan.program import Claims, Row
+from cpu_tiers.tools.plan.program import Amounts, Row
 
 
 class Migration(NamedTuple):
@@ -20,11 +20,11 @@ class Migration(NamedTuple):
 
     server: Server
     host: str
-    claims: Claims
+    amounts: Amounts
 
-    def entering(self) -> Claims:
+    def entering(self) -> Amounts:
         """Return what the move takes of the host and of the groups of the server."""
-        return (*self.claims, *self.server.memberships(self.host))
+        return (*self.amounts, *self.server.memberships(self.host))
 
 
 class PlanStep(NamedTuple):
@@ -36,7 +36,7 @@ class PlanStep(NamedTuple):
 
     move: Migration
     source: str
-    leaving: Claims
+    leaving: Amounts
     after: tuple[int, ...] = ()
 
 
@@ -106,14 +106,14 @@ def _in_order(moves: Sequence[Migration], start: Room, between: Between) -> Orde
     return Ordered(tuple(steps), tuple(waiting.values()))
 
 
-def _present(server: Server) -> tuple[str, Claims]:
-    return server.host, (*server.claims, *server.memberships(server.host))
+def _present(server: Server) -> tuple[str, Amounts]:
+    return server.host, (*server.amounts, *server.memberships(server.host))
 
 
 def _hop(
     waiting: Iterable[Migration],
     has_hopped: set[str],
-    at: dict[str, tuple[str, Claims]],
+    at: dict[str, tuple[str, Amounts]],
     room: Room,
     between: Between,
 ) -> Migration | None:
@@ -133,9 +133,9 @@ def with_after(steps: Sequence[PlanStep], start: Room) -> tuple[PlanStep, ...]:
     """Return the steps, each with the steps that must be done before.
 
     A step waits for as many of the earlier releases of its rows as it needs beside all earlier
-    claims of the rows. Independent steps may run in parallel.
+    amounts of the rows. Independent steps may run in parallel.
     """
-    claimed: dict[Row, int] = defaultdict(int)
+    taken: dict[Row, int] = defaultdict(int)
     released: dict[Row, list[tuple[int, int]]] = defaultdict(list)
     latest: dict[str, int] = {}
     numbered = []
@@ -143,8 +143,8 @@ def with_after(steps: Sequence[PlanStep], start: Room) -> tuple[PlanStep, ...]:
         uuid = step.move.server.uuid
         after = {latest[uuid]} if uuid in latest else set()
         for row, amount in step.move.entering():
-            claimed[row] += amount
-            lacking = claimed[row] - start.of(row)
+            taken[row] += amount
+            lacking = taken[row] - start.of(row)
             for earlier, given in released[row]:
                 if lacking <= 0:
                     break

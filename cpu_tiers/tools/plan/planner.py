@@ -17,7 +17,7 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
 from cpu_tiers.tools.plan.order import Migration, PlanStep, ordered
 from cpu_tiers.tools.plan.program import (
-    Claims,
+    Amounts,
     Costs,
     Counts,
     Departure,
@@ -72,9 +72,9 @@ class Plan(NamedTuple):
     is_proven: bool = False
     room: Room | None = None
 
-    def moves(self) -> Iterator[tuple[str, str, Claims]]:
-        """Yield the uuid of the server, the new host and the claims of each step."""
-        return ((step.move.server.uuid, step.move.host, step.move.claims) for step in self.steps)
+    def moves(self) -> Iterator[tuple[str, str, Amounts]]:
+        """Yield the uuid of the server, the new host and the amounts of each step."""
+        return ((step.move.server.uuid, step.move.host, step.move.amounts) for step in self.steps)
 
     def over(self, rows: frozenset[Row]) -> list[Row]:
         """Return the rows over their capacity after the moves."""
@@ -139,8 +139,8 @@ def _searched(hosts: Hosts, question: Question, first: Iterable[Migration] = ())
 def _mend(search: MoveSearch, rows: frozenset[Row]) -> None:
     """Move servers of rows over their capacity until the excess is gone or nothing can move."""
     for servers in search.hosts.by_host().values():
-        for server in sorted(servers, key=lambda server: server.claims, reverse=True):
-            over = [row for row, _ in server.claims if row in rows and search.room.of(row) < 0]
+        for server in sorted(servers, key=lambda server: server.amounts, reverse=True):
+            over = [row for row, _ in server.amounts if row in rows and search.room.of(row) < 0]
             if over and not server.stays and (move := search.move(server)):
                 search.commit(move)
 
@@ -183,9 +183,9 @@ def _cost(plan: Plan, question: Question) -> tuple[bool, int, int]:
     return is_long, undone, len(plan.steps)
 
 
-def migrations(hosts: Hosts, moves: Iterable[tuple[str, str, Claims]]) -> list[Migration]:
+def migrations(hosts: Hosts, moves: Iterable[tuple[str, str, Amounts]]) -> list[Migration]:
     """Return the migration of each server that has another host after moves."""
-    last = {uuid: (host, claims) for uuid, host, claims in moves}
+    last = {uuid: (host, amounts) for uuid, host, amounts in moves}
     return [
         Migration(server, *last[server.uuid])
         for server in hosts.servers
@@ -229,9 +229,9 @@ def count_room(hosts: Hosts, queries: Sequence[CandidateQuery], room: Room) -> i
     """Return how many new servers have room, at least; exactly where hosts share no provider."""
     left = room.copy()
     return sum(
-        left.take_times(claims)
+        left.take_times(amounts)
         for _, places in (hosts.all_places(queries) if queries else ())
-        for claims in places
+        for amounts in places
     )
 
 
@@ -242,29 +242,29 @@ class _Program:
         self._hosts = hosts
         room = hosts.room()
         queries: dict[str, tuple[CandidateQuery, ...]] = {}
-        groups: dict[tuple[str, str, Claims, bool], list[Server]] = defaultdict(list)
+        groups: dict[tuple[str, str, Amounts, bool], list[Server]] = defaultdict(list)
         for server in hosts.servers:
             if not server.stays and server.queries:
                 must = server.uuid in question.leaving
                 kind = server.kind
-                groups[kind, server.host, server.claims, must].append(server)
+                groups[kind, server.host, server.amounts, must].append(server)
                 queries[kind] = server.queries
         numbers = {kind: number for number, kind in enumerate(queries)}
         self._servers = list(groups.values())
         departures = [
-            Departure(numbers[kind], host, claims, len(servers), must)
-            for (kind, host, claims, must), servers in groups.items()
+            Departure(numbers[kind], host, amounts, len(servers), must)
+            for (kind, host, amounts, must), servers in groups.items()
         ]
         arrivals = [
-            KindPlace(number, host, claims)
+            KindPlace(number, host, amounts)
             for kind, number in numbers.items()
             for host, places in hosts.all_places(queries[kind])
-            for claims in places
+            for amounts in places
         ]
         targets = [
-            claims
+            amounts
             for _, places in (hosts.all_places(question.room) if question.room else ())
-            for claims in places
+            for amounts in places
         ]
         self.problem = Problem(
             room.free,
@@ -286,7 +286,7 @@ class _Program:
     def counts(self, plan: Plan) -> Counts:
         """Return the counts of a plan."""
         departures = {d[:3]: n for n, d in enumerate(self.problem.departures)}
-        leaving, arriving = [0] * len(departures), Counter[tuple[int, str, Claims]]()
+        leaving, arriving = [0] * len(departures), Counter[tuple[int, str, Amounts]]()
         kinds = {
             server.uuid: (n, self.problem.departures[n].kind)
             for n, servers in enumerate(self._servers)
@@ -296,12 +296,12 @@ class _Program:
         for uuid, move in final.items():
             number, kind = kinds[uuid]
             leaving[number] += 1
-            arriving[kind, move.host, move.claims] += 1
+            arriving[kind, move.host, move.amounts] += 1
         room = plan.room.copy() if plan.room is not None else self._start
         targets, wanted = list[int](), self.problem.wanted
-        for claims in self._targets:
+        for amounts in self._targets:
             targets.append(
-                room.take_times(claims, None if wanted is None else wanted - sum(targets))
+                room.take_times(amounts, None if wanted is None else wanted - sum(targets))
             )
         return Counts(leaving, [arriving.pop(a, 0) for a in self.problem.arrivals], targets)
 
@@ -365,7 +365,7 @@ def _matched(
     for number in sorted(range(len(servers)), key=lambda n: len(allowed[n])):
         give(number, set())
     moves = [
-        Migration(servers[n], targets[target].host, targets[target].claims)
+        Migration(servers[n], targets[target].host, targets[target].amounts)
         for target, n in owner.items()
     ]
     for move in moves:

@@ -23,12 +23,12 @@ _MOST_WAITS = 10
 Row = tuple[str, str]
 """The uuid of a provider, and a resource class of the provider."""
 
-Claims = tuple[tuple[Row, int], ...]
+Amounts = tuple[tuple[Row, int], ...]
 """The amounts that a server takes or would take, sorted by row."""
 
 
 class Departure(NamedTuple):
-    """Servers of a kind with equal claims, of which some may leave.
+    """Servers of a kind with equal amounts, of which some may leave.
 
     :param kind: the number of the kind.
     :param host: the uuid of the root provider of the servers' host.
@@ -38,7 +38,7 @@ class Departure(NamedTuple):
 
     kind: int
     host: str
-    claims: Claims
+    amounts: Amounts
     number: int
     must_leave: bool = False
 
@@ -48,7 +48,7 @@ class KindPlace(NamedTuple):
 
     kind: int
     host: str
-    claims: Claims
+    amounts: Amounts
 
 
 class Problem(NamedTuple):
@@ -64,7 +64,7 @@ class Problem(NamedTuple):
     free: Mapping[Row, int]
     departures: Sequence[Departure]
     arrivals: Sequence[KindPlace]
-    targets: Sequence[Claims] = ()
+    targets: Sequence[Amounts] = ()
     wanted: int | None = 0
     most_moves: int | None = None
     mends: frozenset[Row] = frozenset()
@@ -197,18 +197,18 @@ class _Columns:
         problem = self._problem
         used: dict[Row, dict[int, float]] = defaultdict(lambda: defaultdict(float))
         for column, departure in enumerate(problem.departures):
-            for row, amount in departure.claims:
+            for row, amount in departure.amounts:
                 used[row][column] -= amount
-        entering = [*(arrival.claims for arrival in problem.arrivals), *problem.targets]
-        for column, claims in enumerate(entering, start=self._arrivals_from):
-            for row, amount in claims:
+        entering = [*(arrival.amounts for arrival in problem.arrivals), *problem.targets]
+        for column, amounts in enumerate(entering, start=self._arrivals_from):
+            for row, amount in amounts:
                 used[row][column] += amount
-        for row, amounts in used.items():
+        for row, factors in used.items():
             free = problem.free[row]
             if free >= 0:
-                self.rows.append((dict(amounts), -math.inf, float(free)))
+                self.rows.append((dict(factors), -math.inf, float(free)))
             else:
-                self._add_excess(dict(amounts), free, is_mended=row in problem.mends)
+                self._add_excess(dict(factors), free, is_mended=row in problem.mends)
 
     def _add_excess(self, amounts: dict[int, float], free: int, *, is_mended: bool) -> None:
         """Let a row over its capacity either have no arrivals, or end within the capacity."""

@@ -16,7 +16,7 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import DISK_GB
 from cpu_tiers.model.providers import ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.tools.plan.hosts import Group, Hosts, Server, claims_of, kind_of
+from cpu_tiers.tools.plan.hosts import Group, Hosts, Server, amounts_of, kind_of
 from cpu_tiers.tools.simulation.cloud import Allocations
 from cpu_tiers.tools.simulation.reasons import hosts_of
 from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT, ServerQueries
@@ -135,7 +135,7 @@ class _Reader:
             uuid=uuid,
             name=known.name or uuid if known else uuid,
             host=hosts[0],
-            claims=claims_of(allocations),
+            amounts=amounts_of(allocations),
             queries=queries,
             kind=kind_of(queries),
             apart=tuple(i for i, group in groups.items() if group.policy == "anti-affinity"),

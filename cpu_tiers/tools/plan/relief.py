@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from cpu_tiers.errors import InvalidInput
 from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
 from cpu_tiers.tools.plan.planner import Question
 from cpu_tiers.tools.plan.program import Row
@@ -72,19 +71,3 @@ def over_capacity(hosts: Hosts, room: Room | None, rows: Iterable[Row]) -> list[
         for row in sorted(rows)
         if room is not None and room.of(row) < 0
     ]
-
-
-def short_servers(document: Any, where: str) -> frozenset[str]:
-    """Return the uuids of the servers that an audit of a host names as short.
-
-    :param document: the output of ``cpu-tiers host audit -f json``.
-    :raises InvalidInput: the document has another form.
-    """
-    if not isinstance(document, list) or not all(
-        isinstance(row, dict) and "kind" in row for row in document
-    ):
-        allowed = "give the output of cpu-tiers host audit -f json"
-        raise InvalidInput.of(where, "no list of findings", allowed)
-    return frozenset(
-        str(row["uuid"]) for row in document if row["kind"] == "short" and row.get("uuid")
-    )

@@ -13,7 +13,7 @@ from itertools import chain, combinations
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.order import Migration
-from cpu_tiers.tools.plan.program import Claims
+from cpu_tiers.tools.plan.program import Amounts
 
 Queries = Sequence[CandidateQuery]
 
@@ -43,17 +43,17 @@ class MoveSearch:
             host: [server for server in servers if not server.stays and server.queries]
             for host, servers in self._servers.items()
         }
-        self._open: dict[str, list[tuple[str, Claims]]] = {}
+        self._open: dict[str, list[tuple[str, Amounts]]] = {}
         self._rows: dict[str, frozenset[tuple[str, str]]] = {}
-        self._by_place: dict[str, list[tuple[str, Claims]]] = {}
+        self._by_place: dict[str, list[tuple[str, Amounts]]] = {}
 
-    def fitting(self, queries: Queries, kind: str) -> Iterator[tuple[str, Claims]]:
-        """Yield the places with room, fewer after each claim."""
+    def fitting(self, queries: Queries, kind: str) -> Iterator[tuple[str, Amounts]]:
+        """Yield the places with room, fewer after each server."""
         if kind not in self._by_place:
             self._by_place[kind] = [
-                (host, claims)
+                (host, amounts)
                 for host, places in self.hosts.all_places(queries)
-                for claims in places
+                for amounts in places
             ]
         if kind not in self._open:
             self._open[kind] = [
@@ -66,14 +66,14 @@ class MoveSearch:
     def move(self, server: Server, avoided: Collection[str] = ()) -> Migration | None:
         """Return the tightest place of a server beside its own host; ``None`` without one."""
         best, least = None, float("inf")
-        for host, claims in self.fitting(server.queries, server.kind):
+        for host, amounts in self.fitting(server.queries, server.kind):
             if host == server.host or host in avoided:
                 continue
             if server.apart and not self.room.fits(server.memberships(host)):
                 continue
-            left = sum(self.room.of(row) / amount for row, amount in claims)
+            left = sum(self.room.of(row) / amount for row, amount in amounts)
             if left < least:
-                best, least = Migration(server, host, claims), left
+                best, least = Migration(server, host, amounts), left
         return best
 
     def forget(self) -> None:
@@ -84,13 +84,13 @@ class MoveSearch:
         """Note a move, of which the place of the server becomes free."""
         server = move.server
         self.room.take(move.entering())
-        self.room.take((*server.claims, *server.memberships(server.host)), -1)
+        self.room.take((*server.amounts, *server.memberships(server.host)), -1)
         self._movable[server.host].remove(server)
         self.moves.append(move)
         self.forget()
 
     def leave(self, servers: Iterable[Server]) -> list[Server]:
-        """Move servers, the largest claims first; return those without a place."""
+        """Move servers, the largest amounts first; return those without a place."""
         rest = []
         for server in sorted(servers, key=_size):
             move = self.move(server)
@@ -101,10 +101,10 @@ class MoveSearch:
         return rest
 
     def take_room(self, queries: Queries, most: int | None) -> int:
-        """Claim room for as many servers as fit now, at most so many; return how many."""
+        """Take room for as many servers as fit now, at most so many; return how many."""
         count = 0
-        for _, claims in self.fitting(queries, _NEW):
-            count += self.room.take_times(claims, None if most is None else most - count)
+        for _, amounts in self.fitting(queries, _NEW):
+            count += self.room.take_times(amounts, None if most is None else most - count)
             if count == most:
                 break
         if count:
@@ -112,7 +112,7 @@ class MoveSearch:
         return count
 
     def make_room(self, queries: Queries, most: int | None = None) -> bool:
-        """Make room for a server and claim the room, with the fewest moves of the search.
+        """Make room for a server and take the room, with the fewest moves of the search.
 
         :param most: the largest number of moves.
         """
@@ -122,22 +122,22 @@ class MoveSearch:
         limit = len(self.hosts.servers) if most is None else most
         for size in range(1, MOST_TOGETHER + 1):
             tries = (
-                (claims, servers)
-                for host, claims in places
-                for servers in self._sets(host, claims, size)
+                (amounts, servers)
+                for host, amounts in places
+                for servers in self._sets(host, amounts, size)
             )
-            for number, (claims, servers) in enumerate(tries):
+            for number, (amounts, servers) in enumerate(tries):
                 self._may_need(size)
                 if size > limit or number >= _MOST_TRIES:
                     break
-                if self._clear(claims, servers):
+                if self._clear(amounts, servers):
                     return True
         larger = sorted(
-            filter(None, (self._greedy(host, claims) for host, claims in places)),
+            filter(None, (self._greedy(host, amounts) for host, amounts in places)),
             key=lambda choice: len(choice[1]),
         )
-        for claims, servers in larger[:_MOST_TRIES]:
-            if len(servers) <= limit and self._clear(claims, servers):
+        for amounts, servers in larger[:_MOST_TRIES]:
+            if len(servers) <= limit and self._clear(amounts, servers):
                 return True
         return False
 
@@ -150,12 +150,12 @@ class MoveSearch:
             self._rows[host] = frozenset(self.hosts.rows_of(host))
         return self._rows[host]
 
-    def _clear(self, claims: Claims, servers: Sequence[Server]) -> bool:
-        """Move servers away and claim their place; nothing if a server has no other place."""
+    def _clear(self, amounts: Amounts, servers: Sequence[Server]) -> bool:
+        """Move servers away and take their place; nothing if a server has no other place."""
         before, count = self.room.copy(), len(self.moves)
         for server in servers:
-            self.room.take((*server.claims, *server.memberships(server.host)), -1)
-        self.room.take(claims)
+            self.room.take((*server.amounts, *server.memberships(server.host)), -1)
+        self.room.take(amounts)
         for server in sorted(servers, key=_size):
             move = self.move(server)
             if move is None:
@@ -169,15 +169,15 @@ class MoveSearch:
         self._open.clear()
         return True
 
-    def _sets(self, host: str, claims: Claims, size: int) -> Iterator[list[Server]]:
-        """Yield sets of servers of a host without which a claim has room, each kind once."""
-        lacking = self._lacking(claims)
+    def _sets(self, host: str, amounts: Amounts, size: int) -> Iterator[list[Server]]:
+        """Yield sets of servers of a host without which the amounts have room, each kind once."""
+        lacking = self._lacking(amounts)
         if not lacking.keys() <= self._own_rows(host):
             self._may_need(1)  # a server of another host may free a shared provider
         useful = [
             server
             for server in _each_kind(self._movable.get(host, ()), size)
-            if any(row in lacking for row, _ in server.claims)
+            if any(row in lacking for row, _ in server.amounts)
         ]
         for number, servers in enumerate(combinations(useful, size)):
             if number >= _MOST_COMBINATIONS:
@@ -186,9 +186,9 @@ class MoveSearch:
             if _covers(servers, lacking):
                 yield list(servers)
 
-    def _greedy(self, host: str, claims: Claims) -> tuple[Claims, list[Server]] | None:
-        """Return servers without which a claim has room, the most helpful servers first."""
-        lacking = dict(self._lacking(claims))
+    def _greedy(self, host: str, amounts: Amounts) -> tuple[Amounts, list[Server]] | None:
+        """Return servers without which the amounts have room, the most helpful servers first."""
+        lacking = dict(self._lacking(amounts))
         chosen: list[Server] = []
         rest = list(self._movable.get(host, ()))
         while lacking and rest:
@@ -197,41 +197,45 @@ class MoveSearch:
                 return None
             rest.remove(best)
             chosen.append(best)
-            for row, amount in best.claims:
+            for row, amount in best.amounts:
                 if row in lacking:
                     lacking[row] -= amount
                     if lacking[row] <= 0:
                         del lacking[row]
-        return None if lacking else (claims, chosen)
+        return None if lacking else (amounts, chosen)
 
-    def _lacking(self, claims: Claims) -> Mapping[tuple[str, str], int]:
+    def _lacking(self, amounts: Amounts) -> Mapping[tuple[str, str], int]:
         return {
-            row: amount - self.room.of(row) for row, amount in claims if self.room.of(row) < amount
+            row: amount - self.room.of(row)
+            for row, amount in amounts
+            if self.room.of(row) < amount
         }
 
 
 def _size(server: Server) -> tuple[int, ...]:
-    return tuple(-amount for _, amount in sorted(server.claims, key=lambda claim: claim[0][1]))
+    return tuple(-amount for _, amount in sorted(server.amounts, key=lambda part: part[0][1]))
 
 
 def _help(server: Server, lacking: Mapping[tuple[str, str], int]) -> float:
     return sum(
-        min(amount, lacking[row]) / lacking[row] for row, amount in server.claims if row in lacking
+        min(amount, lacking[row]) / lacking[row]
+        for row, amount in server.amounts
+        if row in lacking
     )
 
 
 def _covers(servers: Iterable[Server], lacking: Mapping[tuple[str, str], int]) -> bool:
     given: dict[tuple[str, str], int] = defaultdict(int)
-    for row, amount in chain.from_iterable(server.claims for server in servers):
+    for row, amount in chain.from_iterable(server.amounts for server in servers):
         given[row] += amount
     return all(given[row] >= amount for row, amount in lacking.items())
 
 
 def _each_kind(servers: Iterable[Server], most: int) -> Iterator[Server]:
-    """Yield servers, up to a number of servers with equal claims and requests."""
+    """Yield servers, up to a number of servers with equal amounts and requests."""
     counts: dict[object, int] = defaultdict(int)
     for server in servers:
-        key = server.claims, server.kind, server.apart
+        key = server.amounts, server.kind, server.apart
         counts[key] += 1
         if counts[key] <= most:
             yield server

@@ -15,7 +15,7 @@ from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
 from cpu_tiers.tools.plan.order import Migration
 from cpu_tiers.tools.plan.planner import Plan, Question, migrations, realized
-from cpu_tiers.tools.plan.program import Claims
+from cpu_tiers.tools.plan.program import Amounts
 from cpu_tiers.tools.plan.search import MoveSearch
 
 
@@ -61,7 +61,7 @@ class Survivors:
             or 1
             for name, classes in (("memory", (MEMORY_MB,)), ("cpus", (VCPU, PCPU)))
         }
-        self._order: dict[str, list[tuple[float, str, tuple[Claims, ...]]]] = {}
+        self._order: dict[str, list[tuple[float, str, tuple[Amounts, ...]]]] = {}
 
     def lose(self, failed: Sequence[str]) -> Loss:
         """Return which servers find no place if some hosts fail together."""
@@ -80,7 +80,7 @@ class Survivors:
         room = self._room.copy()
         servers = [server for host in failed for server in self._servers.get(host, ())]
         for server in servers:
-            room.take((*server.claims, *server.memberships(server.host)), -1)
+            room.take((*server.amounts, *server.memberships(server.host)), -1)
         changed: set[str] = set()
         homeless = []
         full = set[str]()  # the kinds without a place: the room only becomes less
@@ -92,34 +92,34 @@ class Survivors:
                 if not server.apart:
                     full.add(server.kind)
                 continue
-            host, claims = place
-            room.take((*claims, *server.memberships(host)))
+            host, amounts = place
+            room.take((*amounts, *server.memberships(host)))
             changed.add(host)
         return len(servers), homeless, room
 
     def _place(
         self, server: Server, room: Room, failed: Sequence[str], changed: Iterable[str]
-    ) -> tuple[str, Claims] | None:
+    ) -> tuple[str, Amounts] | None:
         if not server.queries:
             return None
         changed = set(changed)
         fresh = (
-            (weight, root, claims)
+            (weight, root, amounts)
             for weight, root, places in self._ordered(server)
             if root not in changed and root not in failed
-            for claims in _first(server, root, places, room)
+            for amounts in _first(server, root, places, room)
         )
         used = (
-            (self._weight(root, room), root, claims)
+            (self._weight(root, room), root, amounts)
             for root in changed
-            for claims in _first(server, root, self._hosts.places(server.queries, root), room)
+            for amounts in _first(server, root, self._hosts.places(server.queries, root), room)
         )
         # The hosts without a change are in their order, so the first of them is the best.
         first = next(fresh, None)
         best = max([*([first] if first else ()), *used], key=lambda item: item[0], default=None)
         return None if best is None else best[1:]
 
-    def _ordered(self, server: Server) -> list[tuple[float, str, tuple[Claims, ...]]]:
+    def _ordered(self, server: Server) -> list[tuple[float, str, tuple[Amounts, ...]]]:
         """Return the hosts of a server's kind with their places, the most free first."""
         if server.kind not in self._order:
             order = (
@@ -135,17 +135,17 @@ class Survivors:
         return memory / self._largest["memory"] + cpus / self._largest["cpus"]
 
 
-def _first(server: Server, root: str, places: Sequence[Claims], room: Room) -> Iterator[Claims]:
+def _first(server: Server, root: str, places: Sequence[Amounts], room: Room) -> Iterator[Amounts]:
     """Yield the first place with room."""
     if not server.apart or room.fits(server.memberships(root)):
-        yield from islice((claims for claims in places if room.fits(claims)), 1)
+        yield from islice((amounts for amounts in places if room.fits(amounts)), 1)
 
 
 Sets = Sequence[Sequence[str]]
 """Sets of hosts that fail together."""
 
-Moves = list[tuple[str, str, Claims]]
-"""The uuid of a server, its new host and its claims; of a server the last move counts."""
+Moves = list[tuple[str, str, Amounts]]
+"""The uuid of a server, its new host and its amounts; of a server the last move counts."""
 
 _MOST_SETS = 2_000
 _MOST_ROUNDS = 100
@@ -251,7 +251,7 @@ def _better(
         for found in _remedies(hosts, loss):
             if time.process_time() > end:
                 return
-            moves = [(move.server.uuid, move.host, move.claims) for move in found]
+            moves = [(move.server.uuid, move.host, move.amounts) for move in found]
             after = hosts.after(moves)
             if len(Survivors(after).lose(loss.hosts).homeless) < len(loss.homeless):
                 rest = losses(after, sets)

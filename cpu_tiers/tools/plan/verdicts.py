@@ -74,7 +74,7 @@ def survive_verdict(
     worst = max(left, key=lambda loss: len(loss.homeless))
     amounts = Counter[str]()
     for server in worst.homeless:
-        for (_, name), amount in server.claims:
+        for (_, name), amount in server.amounts:
             amounts[name] += amount
     missing = ", ".join(f"{amount} {name}" for name, amount in sorted(amounts.items()))
     after = f" After {moves}, {len(left)} may not fail." if plan.steps else ""

@@ -35,7 +35,7 @@ UNKNOWN = (
 
 _PROFILE = "accel:device_profile"
 
-_OF_DEVICES = (ALIAS, "hw:pmem", "hw:mem_encryption", "hw_mem_encryption")
+_OF_DEVICES = (ALIAS, *(f"hw{mark}{key}" for mark in ":_" for key in ("pmem", "mem_encryption")))
 """How the extra specs and the image properties begin that :func:`with_devices` reads."""
 
 _PREFILTER_PREFIXES: Mapping[str, str] = {

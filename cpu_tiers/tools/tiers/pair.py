@@ -1,8 +1,8 @@
 """The pair: the two extra specs by which stock Nova gives a server the weight and the shares.
 
-``quota:cpu_shares`` is the weight of the guest, and ``resources:CUSTOM_VCPU_SHARES`` the claim of
-the server. A server claims as many shares as its guest weighs. Pure: no I/O, no configuration, no
-Nova.
+``quota:cpu_shares`` is the weight of the guest, and ``resources:CUSTOM_VCPU_SHARES`` the amount of
+the server. A server requests as many shares as its guest weighs. Pure: no I/O, no configuration,
+no Nova.
 """
 
 import re
@@ -25,7 +25,7 @@ _AMOUNTS = re.compile(r"resources[^:]*:(CUSTOM_)?VCPU_SHARES")
 class Pair(NamedTuple):
     """The extra specs that give a flavor its pair.
 
-    :param properties: the values to set; the claim is missing if all vCPUs are dedicated.
+    :param properties: the values to set; the amount is missing if all vCPUs are dedicated.
     :param remove: the keys to remove.
     """
 
@@ -40,17 +40,17 @@ class Pair(NamedTuple):
 def pair_of(flavor: Flavor) -> Pair | None:
     """Return the pair for the tier of a flavor, or ``None`` if the flavor has no tier.
 
-    Both numbers follow the weight of the guest. Dedicated vCPUs claim no shares.
+    Both numbers follow the weight of the guest. Dedicated vCPUs request no shares.
 
     :raises InvalidInput: the extra specs have a fault, or no pair is equal to the multiplier.
     """
-    claims = [key for key in flavor.extra_specs if _AMOUNTS.fullmatch(key)]
+    amounts = [key for key in flavor.extra_specs if _AMOUNTS.fullmatch(key)]
     shares = parse_shares(flavor)
-    if shares is None and claims:
+    if shares is None and amounts:
         raise InvalidInput.of(
-            flavor.spec(claims[0]),
-            f"shares are claimed, and neither {SHARES} nor {MULTIPLIER} is set",
-            f"set {SHARES} to the weight of the guest, or remove the claim",
+            flavor.spec(amounts[0]),
+            f"shares are requested, and neither {SHARES} nor {MULTIPLIER} is set",
+            f"set {SHARES} to the weight of the guest, or remove the amount",
         )
     if shares is None:
         return None
@@ -58,16 +58,16 @@ def pair_of(flavor: Flavor) -> Pair | None:
     _refuse_two_numbers(flavor, cpus)
     weight = str(shares.weight(flavor.vcpus))
     properties = {SHARES: weight} | ({AMOUNT: weight} if cpus.shared else {})
-    old = [MULTIPLIER] * (MULTIPLIER in flavor.extra_specs) + claims
+    old = [MULTIPLIER] * (MULTIPLIER in flavor.extra_specs) + amounts
     return Pair(properties, tuple(key for key in old if key not in properties))
 
 
 def _refuse_two_numbers(flavor: Flavor, cpus: CpuCounts) -> None:
-    """Refuse a multiplier of a mixed flavor, whose weight and whose claim differ."""
+    """Refuse a multiplier of a mixed flavor, whose weight and whose request differ."""
     if MULTIPLIER in flavor.extra_specs and cpus.shared and cpus.dedicated:
         raise InvalidInput.of(
             flavor.spec(MULTIPLIER),
-            f"the weight counts {flavor.vcpus} vCPUs, the claim only {cpus.shared} shared vCPUs",
+            f"the weight counts {flavor.vcpus} vCPUs, the request only {cpus.shared} shared vCPUs",
             f"a pair has one number for both: set {SHARES} to that number in place of the"
             " multiplier, or use the driver of cpu-tiers",
         )
@@ -76,12 +76,12 @@ def _refuse_two_numbers(flavor: Flavor, cpus: CpuCounts) -> None:
 def pair_faults(
     flavor: Flavor, *, query_vcpu_shares: bool, step: Step | None = None
 ) -> tuple[Fault, ...]:
-    """Return the faults of a flavor whose weight and whose claim do not agree.
+    """Return the faults of a flavor whose weight and whose request do not agree.
 
     Extra specs that cannot be read have faults of their own, and none here.
 
     :param query_vcpu_shares: ``[filter_scheduler] query_placement_for_vcpu_shares``:
-        nova-scheduler claims as many shares as ``quota:cpu_shares`` says.
+        nova-scheduler requests as many shares as ``quota:cpu_shares`` says.
     :param step: the step of the cloud, which decides about remedies; ``None`` if only files are
         read.
     """
@@ -95,8 +95,8 @@ def pair_faults(
     if shares is None and amount is not None:
         faults.add(
             flavor.spec(AMOUNT),
-            f"{amount} shares are claimed, and the guest gets no weight",
-            f"set {SHARES} to {amount}, or remove the claim",
+            f"{amount} shares are requested, and the guest gets no weight",
+            f"set {SHARES} to {amount}, or remove the amount",
         )
     elif MULTIPLIER in specs and amount is not None:
         faults.add(
@@ -114,7 +114,7 @@ def pair_faults(
     elif SHARES in specs and amount is None and expected and not query_vcpu_shares:
         faults.add(
             flavor.spec(SHARES),
-            f"the guest weighs {specs[SHARES]}, and the server claims no shares",
+            f"the guest weighs {specs[SHARES]}, and the server requests no shares",
             _remedy_without_amount(expected, step),
         )
     elif SHARES in specs and amount not in (None, expected):
@@ -126,13 +126,13 @@ def _other_amount(flavor: Flavor, amount: int | None, expected: int) -> Fault:
     """Return the fault of a flavor whose amount is not the weight of the guest."""
     return Fault(
         f"flavor {flavor.name}, extra specs {SHARES} and {AMOUNT}",
-        f"the guest weighs {flavor.extra_specs[SHARES]}, and the server claims {amount} shares",
-        f"set {AMOUNT} to {expected}" if expected else "remove the claim of dedicated vCPUs",
+        f"the guest weighs {flavor.extra_specs[SHARES]}, and the server requests {amount} shares",
+        f"set {AMOUNT} to {expected}" if expected else "remove the amount of dedicated vCPUs",
     )
 
 
 def _remedy_without_amount(expected: int, step: Step | None) -> str:
-    """Return the remedy for a flavor with a weight and without a claim."""
+    """Return the remedy for a flavor with a weight and without an amount."""
     remedy = f"set {AMOUNT} to {expected}"
     if step is None or step > Step.NOVAS_DRIVER:
         # Without the weigher, no nova-scheduler reads the option.
@@ -150,8 +150,8 @@ def _remedy_without_effect(flavor: Flavor) -> str:
 
 
 def _remedy_of_both(step: Step | None) -> str:
-    """Return the remedy for a flavor with a multiplier and with a claim."""
-    remove = f"the multiplier is the claim, too: remove {AMOUNT}"
+    """Return the remedy for a flavor with a multiplier and with an amount."""
+    remove = f"the multiplier is the request, too: remove {AMOUNT}"
     replace = f"replace the multiplier by {SHARES}"
     if step is None:
         return f"{remove}; or, for Nova's own driver, {replace}"

@@ -36,7 +36,7 @@ def test_findings(tmp_path: Path) -> None:
     assert report.host == "compute-1.example.org"
     # A fixed finding is left out.
     assert report.findings == (
-        AuditFinding(kind="weight", where="guest web", found="100 instead of 400", do="fix it"),
+        AuditFinding("weight", "guest web", "100 instead of 400", "fix it", uuid="u"),
     )
 
 

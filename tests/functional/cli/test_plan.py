@@ -124,9 +124,11 @@ def test_the_page(plan: Run, tmp_path: Path) -> None:
     assert "99 MEMORY_MB, 8 VCPU" in text  # and after
 
 
+SHORT = {"kind": "short", "where": "guest web0", "uuid": "id-0", "found": "", "do": ""}
+
+
 def test_servers_that_an_audit_names_as_short(plan: Run, save: Run) -> None:
-    finding = {"kind": "short", "where": "guest web0", "uuid": "id-0", "found": "", "fixed": False}
-    audit = save([finding, {**finding, "kind": "untiered", "uuid": "id-1"}], "cn0.json")
+    audit = save([SHORT, {**SHORT, "kind": "untiered", "uuid": "id-1"}], "cn0.json")
     text = plan(cloud(hosts=3), "relieve", "--audit", audit)
     assert text.startswith("1 server short of the CPU time that is due to it. 1 migration mends")
     assert "web0    cn0" in text
@@ -139,7 +141,7 @@ def test_two_audits_of_a_host(plan: Run, tmp_path: Path) -> None:
     for number, uuids in enumerate((["id-0"], [])):
         folder = tmp_path / str(number)
         folder.mkdir()
-        rows = [{"kind": "short", "uuid": uuid} for uuid in uuids]
+        rows = [{**SHORT, "uuid": uuid} for uuid in uuids]
         (folder / "cn0.json").write_text(json.dumps(rows))
         arguments += ["--audit", folder / "cn0.json"]
     assert plan(cloud(hosts=3), "relieve", *arguments).startswith("1 server short")

@@ -10,7 +10,7 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.placement import allocations
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.plan.hosts import Group, Hosts, Server, claims_of, kind_of
+from cpu_tiers.tools.plan.hosts import Group, Hosts, Server, amounts_of, kind_of
 from cpu_tiers.tools.plan.order import PlanStep
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.plan.survive import make_survive
@@ -72,7 +72,7 @@ class RandomCloud:
             uuid=server_id,
             name=name,
             host=on[0],
-            claims=claims_of(request.allocations),
+            amounts=amounts_of(request.allocations),
             queries=(query,),
             kind=kind_of([query]),
             apart=("g",) if is_alone and self.rng.random() < 0.5 else (),
@@ -129,7 +129,7 @@ class RandomCloud:
         return plan
 
     def _relieve(self) -> Plan:
-        (uuid, name), amount = self.rng.choice(self.rng.choice(self.servers).claims)
+        (uuid, name), amount = self.rng.choice(self.rng.choice(self.servers).amounts)
         # The provider shrinks to what all consumers but a server have.
         before = next(state for state in self.states if state.uuid == uuid)
         used = self._used(before)[name]
@@ -167,10 +167,10 @@ class RandomCloud:
 
 
 def migrate(client: PlacementClient, step: PlanStep) -> None:
-    """Migrate as Nova does: the migration gets the source, and the server claims the target."""
+    """Migrate as Nova does: the migration gets the source, and the server amounts the target."""
     server, migration = step.move.server.uuid, str(uuid.uuid4())
     amounts: dict[str, dict[str, int]] = {}
-    for (provider, name), amount in step.move.claims:
+    for (provider, name), amount in step.move.amounts:
         amounts.setdefault(provider, {})[name] = amount
     allocations.move(client, server, migration)
     request = AllocationRequest(allocations=amounts, mappings={})

@@ -78,7 +78,7 @@ def test_a_faulty_flavor_gives_no_tier() -> None:
 @pytest.mark.parametrize(
     ("claim", "found"),
     [
-        pytest.param("100", "the guest weighs 200, and the server claims 100 shares", id="less"),
+        pytest.param("100", "the guest weighs 200, and the server requests 100 shares", id="less"),
         pytest.param("200", "", id="the pair"),
         pytest.param(None, "", id="nova-scheduler may claim by the weight"),
     ],

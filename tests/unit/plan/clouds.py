@@ -6,7 +6,7 @@ from typing import Any
 
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.plan.hosts import Group, Hosts, Server, claims_of, kind_of
+from cpu_tiers.tools.plan.hosts import Group, Hosts, Server, amounts_of, kind_of
 from cpu_tiers.tools.plan.planner import Plan
 from cpu_tiers.tools.simulation import SimulatedCloud
 from tests.unit.simulation.clouds import group, provider, query
@@ -19,7 +19,7 @@ def server(name: str, host: str, *, asks: CandidateQuery | None = None, **amount
         uuid=name,
         name=name,
         host=host,
-        claims=claims_of({host: amounts}),
+        amounts=amounts_of({host: amounts}),
         queries=queries,
         kind=kind_of(queries),
     )
@@ -35,7 +35,7 @@ def hosts_of(
     servers = list(servers)
     used: dict[str, dict[str, int]] = {}
     for each in servers:
-        for (uuid, name), amount in each.claims:
+        for (uuid, name), amount in each.amounts:
             of = used.setdefault(uuid, {})
             of[name] = of.get(name, 0) + amount
     cloud = SimulatedCloud(replace(p, used=used.get(p.uuid, {})) for p in providers)
@@ -54,7 +54,7 @@ def assert_each_step_fits(hosts: Hosts, plan: Plan) -> None:
         assert room.fits(step.move.entering())
         room.take(step.move.entering())
         room.take(step.leaving, -1)
-    # At the worst, all claims of earlier steps are there, and only the awaited releases.
+    # At the worst, all amounts of earlier steps are there, and only the awaited releases.
     for number, step in enumerate(plan.steps):
         room = hosts.room()
         for earlier in plan.steps[:number]:

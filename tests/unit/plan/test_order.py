@@ -14,7 +14,7 @@ def nowhere(_: Server, __: Room, ___: Sequence[str]) -> Migration | None:
 
 def to(each: Server, host: str) -> Migration:
     """Return the move of a server with VCPU only to another host."""
-    ((_, amount),) = each.claims
+    ((_, amount),) = each.amounts
     return Migration(each, host, (((host, "VCPU"), amount),))
 
 

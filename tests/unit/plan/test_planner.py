@@ -122,8 +122,8 @@ def test_nothing_enters_a_host_that_stays_over_its_capacity() -> None:
 def test_a_room_of_a_group() -> None:
     room = Room({}, {"g": Group(most=2)})
     membership = server("a", "h0", VCPU=1)
-    claims = replace(membership, apart=("g",)).memberships("h0")
-    room.take(claims)
-    assert room.fits(claims)
-    room.take(claims)
-    assert not room.fits(claims)
+    amounts = replace(membership, apart=("g",)).memberships("h0")
+    room.take(amounts)
+    assert room.fits(amounts)
+    room.take(amounts)
+    assert not room.fits(amounts)

@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.tools.plan.program import (
-    Claims,
+    Amounts,
     Counts,
     Departure,
     KindPlace,
@@ -12,7 +12,7 @@ from cpu_tiers.tools.plan.program import (
 )
 
 
-def cpus(host: str, amount: int) -> Claims:
+def cpus(host: str, amount: int) -> Amounts:
     return (((host, "VCPU"), amount),)
 
 

@@ -1,9 +1,6 @@
 """What is to be mended of hosts."""
 
-import pytest
-
-from cpu_tiers.errors import InvalidInput
-from cpu_tiers.tools.plan.relief import over_capacity, relief_of, short_servers
+from cpu_tiers.tools.plan.relief import over_capacity, relief_of
 from tests.unit.plan.clouds import equal_hosts, hosts_of, server
 
 
@@ -22,12 +19,3 @@ def test_what_is_over_its_capacity() -> None:
     assert over_capacity(hosts, None, relief.question.mends) == []
     of_h1 = relief_of(hosts, frozenset({"h1"}), {}, {})
     assert (of_h1.over, of_h1.short, of_h1.question.leaving) == ((), (), frozenset())
-
-
-def test_the_servers_of_an_audit() -> None:
-    rows = [{"kind": "short", "uuid": "a"}, {"kind": "busy", "uuid": "b"}, {"kind": "short"}]
-    assert short_servers(rows, "cn0.json") == {"a"}
-    documents: list[object] = [{}, [1], [{"uuid": "a"}]]
-    for document in documents:
-        with pytest.raises(InvalidInput, match=r"cn0\.json: .*host audit -f json"):
-            short_servers(document, "cn0.json")

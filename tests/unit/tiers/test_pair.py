@@ -11,7 +11,7 @@ from cpu_tiers.tools.tiers.pair import pair_faults, pair_of
 
 MULTIPLIER = "quota:cpu_shares_multiplier"
 WEIGHT = "quota:cpu_shares"
-CLAIM = "resources:CUSTOM_VCPU_SHARES"
+AMOUNT = "resources:CUSTOM_VCPU_SHARES"
 MIXED = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0-2"}
 
 
@@ -23,41 +23,44 @@ def flavor(specs: Mapping[str, str], vcpus: int = 4) -> Flavor:
     ("specs", "properties", "remove"),
     [
         pytest.param(
-            {MULTIPLIER: "25"}, {WEIGHT: "100", CLAIM: "100"}, (MULTIPLIER,), id="25 x 4 vCPUs"
+            {MULTIPLIER: "25"}, {WEIGHT: "100", AMOUNT: "100"}, (MULTIPLIER,), id="25 x 4 vCPUs"
         ),
         pytest.param(
-            {MULTIPLIER: "0.625"}, {WEIGHT: "3", CLAIM: "3"}, (MULTIPLIER,), id="2.5 is rounded up"
+            {MULTIPLIER: "0.625"},
+            {WEIGHT: "3", AMOUNT: "3"},
+            (MULTIPLIER,),
+            id="2.5 rounded up",
         ),
         pytest.param(
             {MULTIPLIER: "0.25"},
-            {WEIGHT: "2", CLAIM: "2"},
+            {WEIGHT: "2", AMOUNT: "2"},
             (MULTIPLIER,),
-            id="libvirt refuses the weight 1, and a guest of weight 2 claims 2",
+            id="libvirt refuses the weight 1, and a guest of weight 2 requests 2",
         ),
-        pytest.param({WEIGHT: "70"}, {WEIGHT: "70", CLAIM: "70"}, (), id="a weight gets a claim"),
+        pytest.param({WEIGHT: "70"}, {WEIGHT: "70", AMOUNT: "70"}, (), id="a weight gets a claim"),
         pytest.param(
-            {WEIGHT: "70", CLAIM: "50"}, {WEIGHT: "70", CLAIM: "70"}, (), id="the weight decides"
+            {WEIGHT: "70", AMOUNT: "50"}, {WEIGHT: "70", AMOUNT: "70"}, (), id="the weight decides"
         ),
         pytest.param(
-            {MULTIPLIER: "10", CLAIM: "5"},
-            {WEIGHT: "40", CLAIM: "40"},
+            {MULTIPLIER: "10", AMOUNT: "5"},
+            {WEIGHT: "40", AMOUNT: "40"},
             (MULTIPLIER,),
             id="a claim beside a multiplier is set anew",
         ),
         pytest.param(
             {WEIGHT: "70", "resources1:CUSTOM_VCPU_SHARES": "70"},
-            {WEIGHT: "70", CLAIM: "70"},
+            {WEIGHT: "70", AMOUNT: "70"},
             ("resources1:CUSTOM_VCPU_SHARES",),
             id="claims of other groups are removed",
         ),
         pytest.param(
-            {MULTIPLIER: "25", CLAIM: "100", "hw:cpu_policy": "dedicated"},
+            {MULTIPLIER: "25", AMOUNT: "100", "hw:cpu_policy": "dedicated"},
             {WEIGHT: "100"},
-            (MULTIPLIER, CLAIM),
+            (MULTIPLIER, AMOUNT),
             id="dedicated vCPUs claim none",
         ),
         pytest.param(
-            {WEIGHT: "70", **MIXED}, {WEIGHT: "70", CLAIM: "70"}, (), id="a mixed flavor's weight"
+            {WEIGHT: "70", **MIXED}, {WEIGHT: "70", AMOUNT: "70"}, (), id="a mixed flavor's weight"
         ),
     ],
 )
@@ -85,12 +88,12 @@ def test_no_tier() -> None:
     [
         pytest.param(
             {MULTIPLIER: "100", **MIXED},
-            "the weight counts 4 vCPUs, the claim only 1 shared vCPUs",
+            "the weight counts 4 vCPUs, the request only 1 shared vCPUs",
             id="100 x 4 is no claim of one shared vCPU",
         ),
         pytest.param(
-            {CLAIM: "5"},
-            "shares are claimed, and neither quota:cpu_shares nor quota:cpu_shares_multiplier",
+            {AMOUNT: "5"},
+            "shares are requested, and neither quota:cpu_shares nor quota:cpu_shares_multiplier",
             id="a claim says nothing about the weight",
         ),
         pytest.param({MULTIPLIER: "1", WEIGHT: "4"}, "both are set", id="two weights"),
@@ -108,33 +111,33 @@ def test_no_pair(specs: Mapping[str, str], given: str) -> None:
     ("specs", "requested", "given"),
     [
         pytest.param(
-            {WEIGHT: "200", CLAIM: "100"},
+            {WEIGHT: "200", AMOUNT: "100"},
             (True, True),
-            "the guest weighs 200, and the server claims 100 shares",
+            "the guest weighs 200, and the server requests 100 shares",
             id="a weight that differs",
         ),
         pytest.param(
-            {WEIGHT: "200", "resources1:CUSTOM_VCPU_SHARES": "100", CLAIM: "100"},
+            {WEIGHT: "200", "resources1:CUSTOM_VCPU_SHARES": "100", AMOUNT: "100"},
             (False, False),
             "",
             id="two groups that add up to the weight",
         ),
         pytest.param(
-            {WEIGHT: "200", CLAIM: "200", "hw:cpu_policy": "dedicated"},
+            {WEIGHT: "200", AMOUNT: "200", "hw:cpu_policy": "dedicated"},
             (True, True),
-            "the guest weighs 200, and the server claims 200 shares",
+            "the guest weighs 200, and the server requests 200 shares",
             id="dedicated vCPUs claim none",
         ),
         pytest.param(
-            {CLAIM: "100"},
+            {AMOUNT: "100"},
             (True, True),
-            "100 shares are claimed, and the guest gets no weight",
+            "100 shares are requested, and the guest gets no weight",
             id="shares without a weight",
         ),
         pytest.param(
             {WEIGHT: "200"},
             (True, False),
-            "the guest weighs 200, and the server claims no shares",
+            "the guest weighs 200, and the server requests no shares",
             id="a weight without shares, unless nova-scheduler claims them",
         ),
         pytest.param(
@@ -144,13 +147,13 @@ def test_no_pair(specs: Mapping[str, str], given: str) -> None:
             id="a weight of dedicated vCPUs",
         ),
         pytest.param(
-            {MULTIPLIER: "50", CLAIM: "200"},
+            {MULTIPLIER: "50", AMOUNT: "200"},
             (True, True),
             "both are set ('50' and 200)",
             id="a claim beside a multiplier",
         ),
         pytest.param({MULTIPLIER: "50"}, (False, False), "", id="the spec's own extra spec"),
-        pytest.param({MULTIPLIER: "x", CLAIM: "200"}, (False, False), "", id="another fault"),
+        pytest.param({MULTIPLIER: "x", AMOUNT: "200"}, (False, False), "", id="another fault"),
     ],
 )
 def test_faults(specs: Mapping[str, str], requested: tuple[bool, bool], given: str) -> None:
@@ -177,27 +180,27 @@ def test_faults(specs: Mapping[str, str], requested: tuple[bool, bool], given: s
             id="a multiplier, step 2",
         ),
         pytest.param(
-            {MULTIPLIER: "50", CLAIM: "200"},
+            {MULTIPLIER: "50", AMOUNT: "200"},
             Step.NOVAS_DRIVER,
             f"Nova's own driver knows no multiplier: replace the multiplier by {WEIGHT}",
             id="a multiplier and a claim, step 1",
         ),
         pytest.param(
-            {MULTIPLIER: "50", CLAIM: "200"},
+            {MULTIPLIER: "50", AMOUNT: "200"},
             Step.DRIVER,
-            f"the multiplier is the claim, too: remove {CLAIM}",
+            f"the multiplier is the request, too: remove {AMOUNT}",
             id="a multiplier and a claim, step 3",
         ),
         pytest.param(
             {WEIGHT: "200"},
             Step.NOVAS_DRIVER,
-            f"set {CLAIM} to 200",
+            f"set {AMOUNT} to 200",
             id="a weight without a claim, step 1: no option of ours",
         ),
         pytest.param(
             {WEIGHT: "200"},
             Step.WEIGHER,
-            f"set {CLAIM} to 200, or set [filter_scheduler] query_placement_for_vcpu_shares",
+            f"set {AMOUNT} to 200, or set [filter_scheduler] query_placement_for_vcpu_shares",
             id="a weight without a claim, step 2",
         ),
     ],
