@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.tools.frame.audit_findings import read_findings
 from cpu_tiers.tools.frame.documents import read_bytes
-from cpu_tiers.tools.host.audit_findings import read_findings
 from cpu_tiers.tools.page.cloud_data import AuditedHost, GuestFigures
 
 _GUEST_METRICS = {

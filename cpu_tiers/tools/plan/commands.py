@@ -18,6 +18,7 @@ from cpu_tiers.conf.weigher import request_traits
 from cpu_tiers.errors import printable
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.providers import ProviderIndex
+from cpu_tiers.tools.frame.audit_findings import read_findings
 from cpu_tiers.tools.frame.cloud_source import (
     CloudSource,
     aggregate_uuids,
@@ -37,7 +38,6 @@ from cpu_tiers.tools.frame.server_request import (
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine, width, wrapped
 from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of
-from cpu_tiers.tools.host.audit_findings import read_findings
 from cpu_tiers.tools.plan.answer import (
     Answer,
     before_and_after,
