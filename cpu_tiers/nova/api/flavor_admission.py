@@ -33,7 +33,7 @@ LOG = logging.getLogger(__name__)
 
 @functools.cache
 def _translators() -> Mapping[str, Translator]:
-    """Return the translators of cpu-tiers, and all others that nova-scheduler calls, by name."""
+    """Return all translators of cpu-tiers and of nova-scheduler, by name."""
     try:
         installed = extensions.load(extensions.TRANSLATORS).items()
     except ExtensionError as error:

@@ -1,7 +1,7 @@
 """What ``host audit`` and ``host watch`` say of hosts, in the files of ``cloud show --audit``.
 
-A file is the list of ``host audit -f json``, or metrics. None of these files names its host, so
-the name of the file does.
+A file is the list of ``host audit -f json``, or metrics. The files do not name their host: the
+name of the file is the name of the host.
 """
 
 import math
@@ -26,7 +26,7 @@ _GUEST_METRICS = {
 
 
 def read_audit_file(path: str) -> AuditedHost:
-    """Return what a file says of a host.
+    """Return the facts of a file about a host.
 
     :raises InvalidInput: with every fault of the file.
     """

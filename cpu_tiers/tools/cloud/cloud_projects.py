@@ -49,7 +49,7 @@ _WINDOW = timedelta(hours=1)
 
 
 class Owners(NamedTuple):
-    """Whose the servers of a cloud are.
+    """The projects of the servers of a cloud.
 
     :param projects: the id of the project by the id of the server.
     :param names: the name of the project by its id.

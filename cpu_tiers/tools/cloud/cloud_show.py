@@ -255,7 +255,7 @@ class CloudShow(NovaConfCommand, ListCommand):
 
 
 def read_cloud(cloud: CloudSource) -> Snapshot:
-    """Return what is sold of a cloud: the snapshot, or what Placement has."""
+    """Return the sold amounts of a cloud: of the snapshot, or of Placement."""
     if cloud.snapshot is not None:
         return cloud.snapshot
     with ProgressLine("asking Placement") as line, cloud.placement() as client:

@@ -1,4 +1,4 @@
-"""The rows and the text of ``cpu-tiers cloud show``: what of a cloud is sold and left."""
+"""The rows and the text of ``cpu-tiers cloud show``: the sold and the free amounts of a cloud."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -284,7 +284,7 @@ def _print_left(
     *,
     show_all: bool,
 ) -> None:
-    """Print what is left, with the resource classes that fit.
+    """Print the free amounts, with the resource classes that fit.
 
     :param label: returns the label of a line from the key of its sums.
     """

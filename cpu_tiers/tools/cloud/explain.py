@@ -40,7 +40,7 @@ _OF_NOVA = frozenset(f"!{name}" for name in (NODE_TRAIT, NO_NUMA_TRAIT))
 
 
 def _down(states: ServiceStates) -> list[str]:
-    """Return what is not known of hosts that are down."""
+    """Return the unknown parts about hosts that are down."""
     return [f"hosts that are down: {states.unknown}"] if states.unknown else []
 
 

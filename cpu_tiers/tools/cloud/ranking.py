@@ -158,7 +158,7 @@ class Ranking(NamedTuple):
 
     @property
     def unknown(self) -> Sequence[str]:
-        """Return what the order does not know."""
+        """Return the parts of a decision that the order does not know."""
         return (*self.notes, *LEFT_OUT) if self.rows else ()
 
     def text(self, *, show_all: bool) -> str:

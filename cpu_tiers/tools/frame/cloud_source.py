@@ -1,4 +1,4 @@
-"""The cloud that a command asks, or a snapshot in its place: flavors, servers and what has a name.
+"""The cloud that a command asks, or a snapshot in its place: flavors, servers and named objects.
 
 A text that is the path of a file is read as the output of the openstack client. A function that
 asks for names raises :class:`~cpu_tiers.errors.InvalidInput` with all names that no object has, or

@@ -162,7 +162,7 @@ def lost_file(files: ProviderFiles, *, held: int, needs_file: bool) -> Fault | N
 
 
 def _joined(files: ProviderFiles, other: ProviderEntry, entry: ProviderEntry) -> str:
-    """Return the remedy for two entries of which only one may be."""
+    """Return the remedy for two entries that exclude each other."""
     ours, theirs = (entry, other) if entry.file in files.made else (other, entry)
     if ours.file in files.made and theirs.file in files.made:
         return f"remove {theirs.file}"
@@ -186,7 +186,7 @@ def _flow(shares: Inventory) -> str:
 
 
 def place_faults(files: ProviderFiles, generated: ProviderEntry) -> Iterator[Fault]:
-    """Yield why an entry that cpu-tiers has made has no place beside other files.
+    """Yield the reasons why an entry of cpu-tiers has no place beside the files of the site.
 
     Nothing is yielded for an entry with an equal inventory: see :func:`is_elsewhere`.
     """

@@ -298,7 +298,7 @@ def find_tiers(conf: cfg.ConfigOpts, cloud: CloudSource) -> None:
 
 
 def unknown_additions(conf: cfg.ConfigOpts) -> list[str]:
-    """Return the options of nova.conf by which nova-scheduler requests what is not known here."""
+    """Return the options of nova.conf for requests of nova-scheduler that are not known here."""
     return [f"[scheduler] {name}" for name in _UNKNOWN_OPTIONS if conf.scheduler[name]]
 
 

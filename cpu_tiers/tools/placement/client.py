@@ -56,7 +56,7 @@ class PlacementClient:
 
     @property
     def known_cloud(self) -> SimulatedCloud | None:
-        """Return the whole cloud if it is in memory, as that of a snapshot; ``None`` if not."""
+        """Return the whole cloud if it is in memory, as with a snapshot; ``None`` if not."""
         return None
 
     # Queries
@@ -273,7 +273,7 @@ class PlacementClient:
         }
 
     def _of_provider(self, uuid: str, kind: str, body: object = None) -> PlacementResponse:
-        """Read what a provider has of a kind, or replace all of it."""
+        """Read a kind of data of a provider, or replace all data of the kind."""
         method = "GET" if body is None else "PUT"
         return self._exchange.request(method, f"/resource_providers/{uuid}/{kind}", json=body)
 

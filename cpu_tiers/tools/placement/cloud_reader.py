@@ -1,4 +1,4 @@
-"""Reads the providers of a cloud, and what their consumers have of them.
+"""Reads the providers of a cloud, and the allocations of their consumers.
 
 Placement tells inventories and allocations only in a request for each provider, so a large cloud
 takes many requests, of which several are sent at the same time. A cloud in use changes meanwhile.
@@ -86,7 +86,7 @@ def read_sold_cloud(
 
 
 def read_tree(client: PlacementClient, root: str) -> Snapshot:
-    """Return the providers of a tree without traits, and what their consumers have of them."""
+    """Return the providers of a tree without traits, and the allocations of their consumers."""
     reading = _Reading(client=client)
     reading.read([ListedProvider(each, 0) for each in client.providers_in_tree(root)])
     return reading.snapshot()
@@ -179,14 +179,14 @@ class _Reading:
             self.held[uuid] = held
 
     def complete_aggregates(self) -> None:
-        """Put the other providers into the aggregates that are known by now."""
+        """Put the remaining providers into the known aggregates."""
         names = {name for state in self.states.values() for name in state.aggregates}
         members = members_of_aggregates(self.client, names, self.jobs)
         for uuid in members.keys() & self.states.keys() - set(self.with_aggregates):
             self.states[uuid] = replace(self.states[uuid], aggregates=frozenset(members[uuid]))
 
     def read_changed(self, listed: Sequence[ListedProvider]) -> None:
-        """Read again what has another generation in a new list, and drop what is not in it.
+        """Read providers with a new generation again, and drop providers missing in a new list.
 
         :param listed: the list from before the first read.
         """

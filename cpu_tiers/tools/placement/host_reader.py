@@ -1,4 +1,4 @@
-"""Reads some hosts of a cloud, and what they share, as a cloud in memory.
+"""Reads some hosts of a cloud, and their sharing providers, as a cloud in memory.
 
 Provider summaries tell the use and the traits of a provider, but neither the limits of a single
 claim (``min_unit``, ``max_unit``, ``step_size``) nor the aggregates.

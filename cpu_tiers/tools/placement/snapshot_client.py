@@ -1,8 +1,8 @@
 """A client of Placement that reads a snapshot of a cloud, and sends no request.
 
 The cloud in memory (:mod:`cpu_tiers.tools.simulation`) answers the queries for allocation
-candidates by the rules of Placement. So a command that reads Placement gives the same answer
-for a snapshot as for the cloud at the time of the snapshot (decision D98).
+candidates by the rules of Placement. A command that reads Placement gives one answer for a
+snapshot and for the cloud at the time of the snapshot (decision D98).
 """
 
 from functools import cached_property

@@ -136,7 +136,7 @@ def _present_generation(
 
 
 def changed(provider: str, what: str) -> errors.DataChanged:
-    """Return the error for data of a provider that are not as they were read before."""
+    """Return the error for data of a provider that have changed since the read."""
     return errors.DataChanged(
         f"{provider}: another client has changed the {what} since they were read: run the command"
         " again"

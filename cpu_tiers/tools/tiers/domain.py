@@ -1,4 +1,4 @@
-"""The guests that run on a host, as libvirt and the kernel have them, and what takes CPU time.
+"""The running guests of a host, by libvirt and the kernel, and all users of CPU time.
 
 Ranges and defaults: https://docs.kernel.org/scheduler/sched-design-CFS.html (v1) and
 https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu (v2).

@@ -51,7 +51,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerFacts:
-    """What nova-scheduler does for tiers, by its nova.conf.
+    """The part of nova-scheduler in tiers, by its nova.conf.
 
     :param loads_weigher: ``weight_classes`` names the weigher of cpu-tiers. Without the weigher,
         no option of cpu-tiers has an effect.
@@ -91,7 +91,7 @@ class PlacementFacts:
 def step_of_host(
     *, reports_shares: bool, has_driver: bool | None, reports_nodes: bool = False
 ) -> Step:
-    """Return the step of a host: who reports its shares, and which driver runs its guests.
+    """Return the step of a host: the reporter of its shares, and the driver of its guests.
 
     :param reports_shares: the host has an inventory of VCPU_SHARES.
     :param has_driver: whether nova-compute runs the driver of cpu-tiers; ``None`` if only

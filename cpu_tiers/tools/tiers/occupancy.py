@@ -1,4 +1,4 @@
-"""The guests of a host, the CPUs that each gets, and what more servers change. Pure."""
+"""The guests of a host, the CPUs of each guest, and the changes by more servers. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
@@ -184,7 +184,7 @@ class Occupancy:
     def _of_guests(
         self, host: Mapping[str, Contender | Slice], divide: Divide
     ) -> Mapping[str, Fraction]:
-        """Return what each guest gets, by its name; 0 for a guest without vCPUs."""
+        """Return the CPUs of each guest, by its name; 0 for a guest without vCPUs."""
         amounts = defaultdict[str, Fraction](Fraction)
         for path, amount in self._amounts(host, divide).items():
             if path.startswith(f"{MACHINES}/"):

@@ -1,4 +1,4 @@
-"""The CPUs that a claim of shares is sold as, and what the kernel keeps of them. Pure.
+"""The CPUs that a claim of shares is sold as, and the part that the kernel keeps. Pure.
 
 ``docs/reference/entitlement.rst`` has the formulas and the proof.
 """
@@ -20,7 +20,7 @@ CLASS_CPUS = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sale:
-    """What a host sells its shared CPUs for.
+    """The shares that a host sells for its shared CPUs.
 
     :param cpus: the number of shared host CPUs.
     :param shares: the VCPU_SHARES of these CPUs, with the reserved shares.

@@ -81,7 +81,7 @@ class UsableRoom:
 
 
 class History:
-    """What a scheduler remembers from request to request.
+    """The memory of a scheduler from request to request.
 
     :ivar demand: the requests that the scheduler has seen.
     :ivar room: the usable room of hosts for the servers that are typical now.

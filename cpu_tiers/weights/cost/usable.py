@@ -145,7 +145,7 @@ class Providers:
         self._without: dict[frozenset[str], Free] = {}
 
     def without(self, avoided: frozenset[str]) -> Free:
-        """Return what is free on the providers that have none of the avoided traits."""
+        """Return the free amounts of the providers without avoided traits."""
         free = self._without.get(avoided)
         if free is None:
             amounts: dict[str, list[int]] = {}
