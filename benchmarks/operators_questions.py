@@ -18,9 +18,10 @@ from typing import Any
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import NODE_TRAIT, SMALL_PAGES_TRAIT
-from cpu_tiers.tools.placement.candidates import explain, read_room
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import embedded_placement
+from cpu_tiers.tools.placement.explanation import explain
+from cpu_tiers.tools.placement.room import read_room
 from cpu_tiers.tools.simulation.server_queries import ServerQueries, server_queries
 from cpu_tiers.translators import ServerRequest
 

@@ -14,11 +14,14 @@ from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.shares import effective_shares
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.cloud.tier_flavors import TierFlavor, tier_flavors
-from cpu_tiers.tools.frame.cloud_source import (
-    CloudSource,
-    aggregate_uuids,
-)
+from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
+from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
+from cpu_tiers.tools.frame.notes_on_answers import (
+    tell_left_out,
+    tell_unknown_additions,
+    tell_unknown_states,
+)
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments, given_flavors
 from cpu_tiers.tools.frame.server_request import (
@@ -27,17 +30,15 @@ from cpu_tiers.tools.frame.server_request import (
     queries_of,
     request_of,
     server_of,
-    tell_left_out,
     tell_of_plan,
-    tell_unknown_additions,
-    tell_unknown_states,
     without_root_disk,
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, shortened, wrapped
-from cpu_tiers.tools.placement.candidates import count_more, read_room
+from cpu_tiers.tools.placement.room import count_more, read_room
 from cpu_tiers.tools.simulation.repeated_claims import CloudRoom
 from cpu_tiers.tools.simulation.server_queries import ServerQueries
-from cpu_tiers.tools.simulation.sold import SoldPart, TierRoom
+from cpu_tiers.tools.simulation.sold import SoldPart
+from cpu_tiers.tools.simulation.sold_sums import TierRoom
 from cpu_tiers.tools.tiers.tier import Tier
 from cpu_tiers.translators import ServerRequest
 

@@ -25,10 +25,11 @@ from cpu_tiers.tools.cloud.cloud_text import (
 from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_aggregates
 from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
 from cpu_tiers.tools.frame.formatting import ListCommand
+from cpu_tiers.tools.frame.notes_on_answers import tell_unknown_states
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
-from cpu_tiers.tools.frame.server_request import queries_of, request_of, tell_unknown_states
+from cpu_tiers.tools.frame.server_request import queries_of, request_of
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of
 from cpu_tiers.tools.page.cloud_data import AuditedHost
@@ -37,7 +38,8 @@ from cpu_tiers.tools.plan.read import read_cloud as hosts_of_plan
 from cpu_tiers.tools.plan.survive import homeless_servers
 from cpu_tiers.tools.simulation.project_sales import project_sales
 from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.sold import SoldCloud, SoldPart, TierRoom, sold_cloud
+from cpu_tiers.tools.simulation.sold import SoldCloud, SoldPart, sold_cloud
+from cpu_tiers.tools.simulation.sold_sums import TierRoom
 from cpu_tiers.tools.tiers.tier import Tier
 
 LOG = logging.getLogger(__name__)

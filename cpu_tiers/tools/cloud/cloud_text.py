@@ -14,11 +14,9 @@ from cpu_tiers.errors import printable
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.tools.frame.formatting import FormattedValue
 from cpu_tiers.tools.frame.terminal import HINT, MOST_LINES, count_of, join_names, wrapped
-from cpu_tiers.tools.simulation.sold import (
-    NOTHING,
+from cpu_tiers.tools.simulation.sold import NOTHING, SoldAmount, SoldCloud
+from cpu_tiers.tools.simulation.sold_sums import (
     ClassSum,
-    SoldAmount,
-    SoldCloud,
     TierRoom,
     class_order,
     class_sums,

@@ -9,8 +9,9 @@ from pathlib import Path
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT
 from cpu_tiers.tools.cloud.decisions import decisions_about, text_of
 from cpu_tiers.tools.cloud.ranking import Ranking, ranking
-from cpu_tiers.tools.frame.cloud_source import aggregate_uuids
+from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
+from cpu_tiers.tools.frame.notes_on_answers import tell_unknown_additions, unknown_additions
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
@@ -20,8 +21,6 @@ from cpu_tiers.tools.frame.server_request import (
     read_source,
     tell_number_of_nodes,
     tell_of_plan,
-    tell_unknown_additions,
-    unknown_additions,
 )
 from cpu_tiers.tools.frame.terminal import (
     ProgressLine,
@@ -30,8 +29,8 @@ from cpu_tiers.tools.frame.terminal import (
     shortened,
     wrapped,
 )
-from cpu_tiers.tools.placement.candidates import Explanation, explain
-from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack
+from cpu_tiers.tools.placement.explanation import Explanation, explain
+from cpu_tiers.tools.simulation.host_reason import ClaimLimit, HostReason, Lack
 from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT, UNKNOWN
 from cpu_tiers.tools.simulation.service_states import ServiceStates
 

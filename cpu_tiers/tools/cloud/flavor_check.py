@@ -19,6 +19,7 @@ from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.documents import Check, read_flavors
 from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.ladder_options import has_driver, scheduler_of
+from cpu_tiers.tools.frame.notes_on_answers import tell_left_out, tell_unknown_additions
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.server_request import (
     add_numa_argument,
@@ -26,14 +27,12 @@ from cpu_tiers.tools.frame.server_request import (
     as_in_spec,
     queries_of,
     request_of,
-    tell_left_out,
-    tell_unknown_additions,
     without_root_disk,
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine, join_names
 from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud
 from cpu_tiers.tools.placement.inventories import placement_facts
-from cpu_tiers.tools.simulation.reasons import never_served
+from cpu_tiers.tools.simulation.never_served import never_served
 from cpu_tiers.tools.tiers.flavor_advice import idle_keys, misspelt_keys
 from cpu_tiers.tools.tiers.ladder import Step, step_of_cloud, step_of_host
 from cpu_tiers.tools.tiers.pair import AMOUNT, pair_faults

@@ -24,7 +24,7 @@ from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.terminal import shortened, wrapped
-from cpu_tiers.tools.placement.candidates import Explanation
+from cpu_tiers.tools.placement.explanation import Explanation
 from cpu_tiers.weights import SCORINGS, make_forest
 from cpu_tiers.weights.forest import Forest, Summary
 

@@ -7,6 +7,7 @@ from typing import Any
 from cpu_tiers import extensions
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
+from cpu_tiers.tools.frame.notes_on_answers import tell_left_out
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.server_request import (
     add_request_arguments,
@@ -14,7 +15,6 @@ from cpu_tiers.tools.frame.server_request import (
     as_in_spec,
     read_source,
     scheduler_options,
-    tell_left_out,
 )
 from cpu_tiers.tools.simulation.server_queries import left_out, with_devices
 from cpu_tiers.translators import fallback, translate

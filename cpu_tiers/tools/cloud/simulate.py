@@ -27,18 +27,16 @@ from cpu_tiers.tools.frame.cloud_source import (
 )
 from cpu_tiers.tools.frame.documents import read_flavors, read_text
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.safe_files import write_output
-from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
-from cpu_tiers.tools.frame.server_request import (
-    add_numa_argument,
-    queries_of,
-    request_of,
+from cpu_tiers.tools.frame.notes_on_answers import (
     tell_left_out,
     tell_notes_on_weighers,
     tell_unknown_additions,
     tell_unknown_states,
 )
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.safe_files import write_output
+from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
+from cpu_tiers.tools.frame.server_request import add_numa_argument, queries_of, request_of
 from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, join_names
 from cpu_tiers.tools.simulation.comparison import ENOUGH_SEEDS, compare, verdict
 from cpu_tiers.tools.simulation.policies import NOVA, WEIGHERS, Policy

@@ -9,7 +9,8 @@ from cpu_tiers.tools.cloud.cloud_show import read_cloud
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.formatting import FormattedValue
 from cpu_tiers.tools.frame.terminal import count_of
-from cpu_tiers.tools.simulation.sold import TierRoom, sold_cloud
+from cpu_tiers.tools.simulation.sold import sold_cloud
+from cpu_tiers.tools.simulation.sold_sums import TierRoom
 from cpu_tiers.tools.simulation.tier_promises import TierPromise, tier_promises
 
 

@@ -15,9 +15,15 @@ from oslo_config import cfg
 from cpu_tiers import extensions
 from cpu_tiers.conf.weigher import class_weights, configured_scorings, idle_names, request_traits
 from cpu_tiers.model.candidates import CandidatesAnswer
-from cpu_tiers.tools.frame.cloud_source import aggregate_uuids
+from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
 from cpu_tiers.tools.frame.documents import read_json
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
+from cpu_tiers.tools.frame.notes_on_answers import (
+    tell_left_out,
+    tell_notes_on_weighers,
+    tell_unknown_additions,
+    tell_unknown_states,
+)
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
@@ -26,10 +32,6 @@ from cpu_tiers.tools.frame.server_request import (
     as_in_spec,
     queries_of,
     read_source,
-    tell_left_out,
-    tell_notes_on_weighers,
-    tell_unknown_additions,
-    tell_unknown_states,
 )
 from cpu_tiers.tools.frame.terminal import HINT, MOST_LINES, ProgressLine
 from cpu_tiers.tools.placement.candidate_answer import read_answer, read_candidate_list

@@ -14,10 +14,9 @@ from cpu_tiers.tools.page.document import (
     PageTable,
     Row,
 )
-from cpu_tiers.tools.simulation.sold import (
-    NOTHING,
+from cpu_tiers.tools.simulation.sold import NOTHING, SoldCloud
+from cpu_tiers.tools.simulation.sold_sums import (
     ClassSum,
-    SoldCloud,
     TierRoom,
     class_sums,
     group_sums,

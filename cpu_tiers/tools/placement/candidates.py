@@ -1,16 +1,11 @@
-"""Asks Placement for the candidates of servers: why other hosts have none, and how many more fit.
+"""Asks Placement for the candidates of servers, each query once. All commands ask a survey.
 
 Each answer has the provider summaries of whole trees, so a few requests tell the free amounts of
-all hosts. A survey asks each query only once, and all commands ask a survey. Placement has the
-candidates, and the cloud in memory has the reasons (decision D93). A function raises
-``PlacementError`` if Placement does not answer, or refuses.
+all hosts. A function raises ``PlacementError`` if Placement does not answer, or refuses.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
@@ -19,12 +14,9 @@ from cpu_tiers.model.names import COMPUTE_NODE, MEMORY_MB, PCPU, SHARING, VCPU
 from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.cloud_reader import ReadProgress, untold
-from cpu_tiers.tools.placement.host_reader import read_hosts
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 from cpu_tiers.tools.simulation.lone_hosts import LoneHosts
-from cpu_tiers.tools.simulation.reasons import HostReason, Reasons, named, nearest
-from cpu_tiers.tools.simulation.repeated_claims import CloudRoom, HostRoom, more_servers
+from cpu_tiers.tools.simulation.repeated_claims import CloudRoom, more_servers
 from cpu_tiers.tools.simulation.server_queries import ServerQueries
 from cpu_tiers.tools.simulation.service_states import (
     NOT_ASKED,
@@ -230,180 +222,3 @@ class CandidateSurvey:
             ),
             root_forbidden=query.root_forbidden - absent,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """The hosts of a cloud, seen from a request.
-
-    :param names: the names of all hosts by the uuid of the root provider.
-    :param strangers: the names of providers of hosts that no nova-compute has any more.
-    :param others: how many other hosts have nothing of what the server requests, such as the
-        nodes of Ironic for a server with CPUs.
-    :param answer: the usable candidates, and the state of their providers.
-    :param candidates: the root providers of the hosts with candidates.
-    :param without: the number of hosts that would have candidates without a constraint alone.
-    :param reasons: by the root provider, why each other host has no candidate. The reason has no
-        constraints if the host has got room since Placement was asked for candidates.
-    :param can_be_freed: there are no candidates, but a host without its servers would be one.
-    """
-
-    names: Mapping[str, str]
-    answer: CandidatesAnswer
-    candidates: frozenset[str]
-    without: Mapping[str, int]
-    reasons: Mapping[str, HostReason]
-    strangers: tuple[str, ...] = ()
-    others: int = 0
-    can_be_freed: bool = False
-
-    def nearest(self) -> list[tuple[str, HostReason]]:
-        """Return the names of the hosts that lack the fewest constraints, with the reason."""
-        return nearest({self.names[host]: reason for host, reason in self.reasons.items()})
-
-
-def explain(
-    client: PlacementClient,
-    queries: ServerQueries,
-    progress: ReadProgress = untold,
-    states: ServiceStates = NOT_ASKED,
-) -> Explanation:
-    """Ask Placement for the hosts with candidates for a server, and say why others have none.
-
-    It takes a request for each query, about ten more, one for each requested amount, and one for
-    each provider of the hosts without candidates that lacks an amount of a requested class.
-    """
-    survey = CandidateSurvey.of_servers(client, [queries], states)
-    server = survey.of_server(queries)
-    candidates = server.hosts()
-    names, strangers = survey.host_names(candidates)
-    others = [host for host in names if host not in candidates]
-    # Without any candidate, a host lacks what the first queries request.
-    asked = server.queries if candidates else queries.first
-    (reasons,) = read_reasons(client, survey, [asked], others, progress)
-    meant = list(filter(reasons.is_of_kind, others))
-    if not meant and not candidates:
-        meant = others
-    for host in set(others).difference(meant):
-        del names[host]
-    up = set(meant).difference(states.lacking)
-    served_without = Counter(chain.from_iterable(map(reasons.alone, up)))
-    return Explanation(
-        names=names,
-        answer=server.answer,
-        candidates=candidates,
-        without={name: len(candidates) + served_without[name] for name in reasons.names},
-        reasons={host: _reason(reasons, host, states) for host in meant},
-        strangers=strangers,
-        others=len(others) - len(meant),
-        can_be_freed=not candidates and any(map(reasons.is_filled, up)),
-    )
-
-
-def _reason(reasons: Reasons, host: str, states: ServiceStates) -> HostReason:
-    """Return why a host has no candidate, by Nova or by Placement."""
-    reason = reasons.of(host)
-    if (lacking := states.lacking.get(host)) is None:
-        return reason
-    return HostReason({lacking: 1, **reason.lacks})
-
-
-def read_reasons(
-    client: PlacementClient,
-    survey: CandidateSurvey,
-    servers: Sequence[Sequence[CandidateQuery]],
-    hosts: Collection[str],
-    progress: ReadProgress = untold,
-) -> list[Reasons]:
-    """Return what says why hosts have no candidates, for the queries of each of several servers.
-
-    :param hosts: the root providers of the hosts that are asked about later.
-    """
-    queries = [query for queries_of_server in servers for query in queries_of_server]
-    if (known := client.known_cloud) is not None:
-        return [Reasons(known, queries_of_server) for queries_of_server in servers]
-    amounts = _amounts(map(cheaper, queries))
-    survey.read_state(hosts, amounts)
-    cloud = SimulatedCloud(())
-    if hosts:
-        aggregates = _aggregates(queries)
-        cloud = read_hosts(client, hosts, survey.summaries, amounts, aggregates, progress)
-    return [Reasons(cloud, queries_of_server) for queries_of_server in servers]
-
-
-def _aggregates(queries: Iterable[CandidateQuery]) -> set[str]:
-    """Return the aggregates that queries name."""
-    groups = (group for query in queries for group in query.groups)
-    return {name for group in groups for names in group.member_of for name in names}
-
-
-def _amounts(queries: Iterable[CandidateQuery]) -> Mapping[str, set[int]]:
-    """Return the amounts of each group, and of all groups together, by resource class."""
-    amounts: dict[str, set[int]] = {}
-    for query in queries:
-        for resources in (query.resources(), *(group.resources for group in query.groups)):
-            for name, amount in resources.items():
-                amounts.setdefault(name, set()).add(amount)
-    return amounts
-
-
-JUST_FREED = "nothing any more: room came free meanwhile"
-
-
-def read_room(
-    client: PlacementClient,
-    flavors: Sequence[ServerQueries],
-    progress: ReadProgress = untold,
-    states: ServiceStates = NOT_ASKED,
-) -> list[CloudRoom]:
-    """Return the room for servers of each flavor on all hosts, as if the others got no servers.
-
-    It takes a request for each query of a flavor, about ten more, one for each requested amount,
-    and one for each provider of the hosts without room that lacks an amount of a requested class.
-    """
-    survey = CandidateSurvey.of_servers(client, flavors, states)
-    counted = [survey.room_of(flavor) for flavor in flavors]
-    rooms = [room for _, room in counted]
-    names, _ = survey.host_names({host for room in rooms for host in room.hosts})
-    full = {host for host in names if any(host not in room.hosts for room in rooms)}
-    # As for explain(): without any candidate, a host lacks what the first queries request.
-    queries = [
-        flavor_queries if room.hosts else flavor.first
-        for flavor, (flavor_queries, room) in zip(flavors, counted, strict=True)
-    ]
-    reasons = read_reasons(client, survey, queries, full, progress)
-    return [
-        _with_full_hosts(room, flavor_reasons, names, states)
-        for room, flavor_reasons in zip(rooms, reasons, strict=True)
-    ]
-
-
-def _with_full_hosts(
-    room: CloudRoom, reasons: Reasons, names: Mapping[str, str], states: ServiceStates
-) -> CloudRoom:
-    """Return the room on all hosts by their names, with what limits the hosts without room.
-
-    :param names: the names of all hosts by the root provider.
-    """
-    meant = [host for host in names if host in room.hosts or reasons.is_of_kind(host)]
-    hosts = {
-        names[host]: room.hosts.get(host) or HostRoom(0, _limit(_reason(reasons, host, states)))
-        for host in meant
-    }
-    up = (host for host in meant if host not in states.lacking)
-    can_be_freed = not room.more and any(map(reasons.is_filled, up))
-    return room._replace(hosts=hosts, can_be_freed=can_be_freed)
-
-
-def count_more(
-    client: PlacementClient,
-    flavors: Sequence[ServerQueries],
-    states: ServiceStates = NOT_ASKED,
-) -> list[CloudRoom]:
-    """Return the result of :func:`read_room` with fewer requests, and only for hosts with room."""
-    survey = CandidateSurvey.of_servers(client, flavors, states)
-    return [survey.room_of(flavor)[1] for flavor in flavors]
-
-
-def _limit(reason: HostReason) -> str:
-    return ", ".join(named(*lack) for lack in reason.lacks.items()) or JUST_FREED

@@ -9,33 +9,21 @@ import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, TextIO
 
 from cliff.formatters.base import SingleFormatter
 
-from cpu_tiers.conf.weigher import request_traits
 from cpu_tiers.errors import printable
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.providers import ProviderIndex
-from cpu_tiers.tools.frame.audit_findings import read_findings
-from cpu_tiers.tools.frame.cloud_source import (
-    CloudSource,
-    aggregate_uuids,
-    is_file,
-    zone_aggregates,
-)
+from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids, is_file
+from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.documents import read_flavor
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
+from cpu_tiers.tools.frame.notes_on_answers import tell_unknown_additions
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.numbers import whole_number_from
 from cpu_tiers.tools.frame.safe_files import write_output
-from cpu_tiers.tools.frame.server_request import (
-    add_aggregate_argument,
-    queries_of,
-    request_of,
-    tell_unknown_additions,
-)
+from cpu_tiers.tools.frame.server_request import add_aggregate_argument, queries_of, request_of
 from cpu_tiers.tools.frame.terminal import ProgressLine, width, wrapped
 from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of
 from cpu_tiers.tools.plan.answer import (
@@ -56,14 +44,11 @@ from cpu_tiers.tools.plan.read import (
     read_cloud,
     without_traits,
 )
-from cpu_tiers.tools.plan.relief import over_capacity, relief_of
 from cpu_tiers.tools.plan.survive import Sets, Survival, fullest_sets, make_survive
 from cpu_tiers.tools.plan.verdicts import (
     drain_verdict,
     keep_verdict,
-    relieve_verdict,
     room_verdict,
-    survive_verdict,
     unmoved,
 )
 from cpu_tiers.tools.simulation.server_queries import ServerQueries
@@ -94,7 +79,7 @@ class MigrationScript(SingleFormatter):
         stdout.write(script(verdict, moves))
 
 
-class _PlanCommand(NovaConfCommand, ShowCommand):
+class PlanCommand(NovaConfCommand, ShowCommand):
     """A command that answers with moves."""
 
     formatter_namespace = "cpu_tiers.formatter.plan"
@@ -211,7 +196,7 @@ class _PlanCommand(NovaConfCommand, ShowCommand):
         return tuple(values), values.values()
 
 
-class PlanRoom(_PlanCommand):
+class PlanRoom(PlanCommand):
     """Plan the fewest live migrations after which more servers of a flavor find a host.
 
     Nothing is carried out. Exit status: 0 if the room is there or can be made, 3 if not.
@@ -250,7 +235,7 @@ class PlanRoom(_PlanCommand):
         return self.shown(hosts, plan, verdict, unknown, stay, is_no=is_no)
 
 
-class PlanDrain(_PlanCommand):
+class PlanDrain(PlanCommand):
     """Plan the live migrations that empty hosts: where each server goes, and which stay.
 
     Nothing is carried out. Exit status: 0 if the hosts become empty, 3 if servers stay.
@@ -282,113 +267,6 @@ class PlanDrain(_PlanCommand):
         verdict = drain_verdict(plan, parsed_args.host, len(leaving), kept)
         is_no = bool(plan.undone) or not is_kept
         return self.shown(hosts, plan, verdict, unknown, unmoved(plan), is_no=is_no)
-
-
-class PlanRelieve(_PlanCommand):
-    """Plan the fewest live migrations that bring hosts back to their capacity and traits.
-
-    The plan moves servers from hosts that have more allocated than their capacity; servers that
-    their host does not suit any more, because of a trait that the flavor forbids, requires or
-    avoids; and servers that are short of CPU time, by the audit of their host. Nothing is carried
-    out. Exit status: 0 if all is or can be mended, 3 if not.
-    """
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "host", nargs="*", metavar="HOST", help="name of a host (default: all hosts)"
-        )
-        parser.add_argument(
-            "--audit",
-            action="append",
-            default=[],
-            metavar="FILE",
-            help="what `host audit -f json` says of a host: the servers that it names as short"
-            " leave, and no server enters; the name of the file is the name of the host with"
-            " .json; may be repeated",
-        )
-        super().add_arguments(parser)
-
-    def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
-        self.read(parsed_args)
-        short = self._short(parsed_args.audit)
-        chosen = frozenset(hosts_named(self.snapshot, parsed_args.host, "HOST").values())
-        marked = self._marked()
-        closed = frozenset(short).union(marked)
-        hosts, unknown = self.cloud(closed, forbids_avoided=True)
-        relief = relief_of(hosts, chosen or frozenset(hosts.names), short, marked)
-        plan = self.plan(hosts, relief.question)
-        left = over_capacity(hosts, plan.room, relief.question.mends)
-        verdict, is_no = relieve_verdict(relief, plan, left)
-        return self.shown(hosts, plan, verdict, unknown, unmoved(plan), is_no=is_no)
-
-    def _short(self, paths: Iterable[str]) -> dict[str, frozenset[str]]:
-        """Return the servers that audits name as short, by the root provider of their host."""
-        uuids_by_name: dict[str, frozenset[str]] = {}
-        for path in paths:
-            findings = read_findings(path)
-            if uuids := {each.uuid for each in findings if each.kind == "short" and each.uuid}:
-                name = Path(path).stem
-                uuids_by_name[name] = uuids_by_name.get(name, frozenset()) | uuids
-        roots = hosts_named(self.snapshot, uuids_by_name, "--audit")
-        return {roots[name]: uuids for name, uuids in uuids_by_name.items()}
-
-    def _marked(self) -> dict[str, str]:
-        """Return a trait of each host that nova.conf avoids, by root provider."""
-        trees = ProviderIndex(self.snapshot.providers)
-        summaries: dict[str, Any] = {
-            each.uuid: {
-                "traits": sorted(each.traits),
-                "root_provider_uuid": trees.roots[each.uuid],
-            }
-            for each in self.snapshot.providers
-        }
-        weights = request_traits(self.conf.filter_scheduler, {}).of_hosts(summaries)
-        return {
-            root: min(trait_weights, key=trait_weights.__getitem__)
-            for root, trait_weights in weights.items()
-            if min(trait_weights.values()) < 0
-        }
-
-
-class PlanSurvive(_PlanCommand):
-    """Say whether every server finds a place if any one host fails, in Nova's order.
-
-    If not, plan live migrations for this goal. Nothing is carried out. Exit status: 0 if every
-    server finds a place now, 3 if not.
-    """
-
-    stays_title = "Without a place:"
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        add_aggregate_argument(parser)
-        parser.add_argument(
-            "--zone", metavar="NAME", help="lose only hosts of this availability zone"
-        )
-        super().add_arguments(parser)
-
-    def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
-        self.read(parsed_args)
-        wanted = aggregate_uuids(parsed_args.aggregate, self.source.services)
-        if parsed_args.zone:
-            wanted = (*wanted, zone_aggregates(parsed_args.zone, self.source.services))
-        # A failed host's servers are evacuated, whatever keeps them from a live migration.
-        hosts, unknown = self.cloud()
-        sets = [
-            (host.root,)
-            for host in hosts.cloud.hosts
-            if host.root in hosts.names
-            and all(not names.isdisjoint(host.providers[0].state.aggregates) for names in wanted)
-        ]
-        survival = self.survival(hosts, sets, Question(), Plan(steps=(), room=hosts.room()))
-        homeless = [
-            (server, f"finds no place if {hosts.names[loss.hosts[0]]} fails")
-            for loss in survival.bad
-            for server in loss.homeless
-        ]
-        plan, left = survival.plan, survival.left
-        verdict = survive_verdict(hosts, len(sets), survival.bad, plan, left)
-        is_no = bool(survival.bad)
-        return self.shown(hosts, plan, verdict, unknown, homeless, is_no=is_no)
 
 
 def _count(text: str) -> float | None:

@@ -16,8 +16,8 @@ from itertools import islice
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.plan.program import Amounts, Row
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud, Solvers
+from cpu_tiers.tools.simulation.never_served import hosts_of
 from cpu_tiers.tools.simulation.providers import HostProviders, Stock
-from cpu_tiers.tools.simulation.reasons import hosts_of
 from cpu_tiers.translators.numa import read_form
 
 MOST_PLACES = 64

@@ -18,7 +18,7 @@ from cpu_tiers.model.providers import ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.plan.hosts import Group, Hosts, Server, amounts_of, kind_of
 from cpu_tiers.tools.simulation.cloud import Allocations
-from cpu_tiers.tools.simulation.reasons import hosts_of
+from cpu_tiers.tools.simulation.never_served import hosts_of
 from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT, ServerQueries
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.snapshot_servers import ServerGroup, SnapshotServer

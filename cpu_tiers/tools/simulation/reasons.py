@@ -7,17 +7,16 @@ and the rules are those of the cloud in memory, which tests compare with a real 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice
-from typing import NamedTuple
 
-from cpu_tiers.errors import Fault
 from cpu_tiers.model.inventory import ClaimUnits
-from cpu_tiers.model.names import COMPUTE_NODE, MAX_AMOUNT, MEMORY_MB, PCPU, VCPU
+from cpu_tiers.model.names import MAX_AMOUNT
 from cpu_tiers.model.numa import NODE_TRAIT, count_trait
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud, Solvers
+from cpu_tiers.tools.simulation.host_reason import ClaimLimit, HostReason, Lack, order_of_lack
 from cpu_tiers.tools.simulation.providers import (
     HostLayout,
     HostProviders,
@@ -38,45 +37,6 @@ _MOST_SOLUTIONS = 2_000
 
 _MOST_SETS = 500
 """So many sets of constraints are tried for one with less constraints."""
-
-
-class ClaimLimit(NamedTuple):
-    """A limit of an inventory for a single claim, which no free amount cures.
-
-    :param limit: ``max_unit``, ``min_unit`` or ``step_size``.
-    :param value: the value of the limit.
-    :param asked: the amount that the limit refuses.
-    """
-
-    resource_class: str
-    limit: str
-    value: int
-    asked: int
-
-    def to_json(self) -> Mapping[str, object]:
-        """Return the limit as the commands print it in JSON."""
-        return dict(zip(("class", "limit", "is", "asked"), self, strict=True))
-
-
-Lack = int | ClaimLimit
-"""The amount that would have to be free in addition; 1 for what is no amount."""
-
-
-def named(name: str, lack: Lack) -> str:
-    """Return a constraint by its name, and the limit that refuses a claim."""
-    return f"{name} {lack.limit} {lack.value}" if isinstance(lack, ClaimLimit) else name
-
-
-class HostReason(NamedTuple):
-    """Why a host has no candidate.
-
-    :param lacks: the smallest set of constraints without which the host has a candidate, each
-        with what the host lacks. A resource class of which the host has enough is not in the set.
-    :param instead: if the set has one constraint: the other constraints that alone suffice, too.
-    """
-
-    lacks: Mapping[str, Lack]
-    instead: tuple[str, ...] = ()
 
 
 class Reasons:
@@ -262,7 +222,7 @@ class Reasons:
             if (solver := solvers.of(host, endless)) is not None
             for solution in islice(solver.each(stocks), _MOST_SOLUTIONS)
         )
-        return min(verdicts, key=_order, default=None)
+        return min(verdicts, key=order_of_lack, default=None)
 
 
 def knows_nodes(queries: Iterable[CandidateQuery]) -> bool:
@@ -280,106 +240,6 @@ def is_without_anchor(tree: Sequence[Provider]) -> bool:
     """
     has_nodes = any(NODE_TRAIT in provider.traits for provider in tree)
     return has_nodes and count_trait(1) not in tree[0].traits
-
-
-def nearest(reasons: Mapping[str, HostReason]) -> list[tuple[str, HostReason]]:
-    """Return the hosts that lack the fewest constraints, the nearest first, with the reason.
-
-    :param reasons: by the name of the host. A host with a reason without constraints is left out.
-    """
-    lacking = [(name, reason) for name, reason in reasons.items() if reason.lacks]
-    fewest = min((len(reason.lacks) for _, reason in lacking), default=0)
-    return sorted(
-        ((name, reason) for name, reason in lacking if len(reason.lacks) == fewest),
-        key=lambda item: (_nearness(item[1].lacks.values()), item[0]),
-    )
-
-
-def _nearness(lacks: Collection[Lack]) -> tuple[int, float, int]:
-    """Return a key that sorts missing amounts before limits of a claim, which stay."""
-    limits = [lack for lack in lacks if isinstance(lack, ClaimLimit)]
-    distance = sum(abs(limit.asked - limit.value) / limit.asked for limit in limits)
-    return len(limits), distance, sum(lack for lack in lacks if isinstance(lack, int))
-
-
-def hosts_of(cloud: SimulatedCloud) -> Mapping[str, str]:
-    """Return the names of the trees that have CPUs or memory, by the uuid of the root provider."""
-    return {
-        host.root: host.providers[0].state.name
-        for host in cloud.hosts
-        if any(name in p.stocks for p in host.tree for name in (VCPU, PCPU, MEMORY_MB))
-    }
-
-
-def _hosts_for(reasons: Reasons, cloud: SimulatedCloud) -> Mapping[str, str]:
-    """Return the names of the hosts that are meant for a server, by the root provider.
-
-    A server without CPUs and memory is meant for the trees that have one of its classes: the nodes
-    of Ironic.
-    """
-    with_cpus = hosts_of(cloud)
-    hosts = {r: name for r, name in with_cpus.items() if reasons.is_of_kind(r)}
-    if hosts:
-        return hosts
-    nodes = {
-        host.root: host.providers[0].state.name
-        for host in cloud.hosts
-        if COMPUTE_NODE in host.providers[0].state.traits and reasons.is_of_kind(host.root)
-    }
-    return nodes or with_cpus
-
-
-def never_served(
-    where: str,
-    queries: Sequence[CandidateQuery],
-    cloud: SimulatedCloud,
-    strangers: Container[str] = (),
-) -> list[Fault]:
-    """Return why no host could ever take a server; empty if a host could.
-
-    :param where: the name of the flavor in a fault.
-    :param queries: the queries for the server. A host that serves any of them is enough.
-    :param cloud: without the allocations of servers.
-    :param strangers: root providers that no nova-compute has.
-    """
-    reasons = Reasons(cloud, queries)
-    hosts = {r: name for r, name in _hosts_for(reasons, cloud).items() if r not in strangers}
-    if not hosts:
-        return []
-    if any(map(reasons.is_served, hosts)):
-        return []
-    reasons_by_name = {name: reasons.of(root) for root, name in hosts.items()}
-    common = [
-        n for n in reasons.names if all(n in reason.lacks for reason in reasons_by_name.values())
-    ]
-    if common:
-        return [_common(where, name, reasons.asked(name), reasons_by_name) for name in common]
-    host, reason = nearest(reasons_by_name)[0]
-    parts = (
-        f"{lack} {name}" if isinstance(lack, int) and lack > 1 else named(name, lack)
-        for name, lack in reason.lacks.items()
-    )
-    given = "no host has all that the flavor requests"
-    return [Fault(where, given, f"host {host} lacks least: {', '.join(parts)}")]
-
-
-def _common(where: str, name: str, asked: int, reasons: Mapping[str, HostReason]) -> Fault:
-    where = f"{where}, {name}"
-    if not asked:
-        is_trait = " " not in name and "=" not in name
-        allowed = "no host has this trait" if is_trait else "no host meets it"
-        if name.startswith("!"):
-            allowed = f"every host has the trait {name[1:]}"
-        return Fault(where, "required", allowed)
-    lacks = [(reason.lacks[name], host) for host, reason in reasons.items()]
-    limits = [(lack, host) for lack, host in lacks if isinstance(lack, ClaimLimit)]
-    lack, host = min(limits or lacks, key=lambda item: (_order(item[0]), item[1]))
-    if isinstance(lack, ClaimLimit):
-        allowed = f"no host gives it in one claim: {lack.limit} {lack.value} (host {host})"
-        return Fault(where, f"requests {lack.asked}", allowed)
-    most = asked - lack
-    allowed = f"no host has more than {most} (host {host})" if most > 0 else "no host has enough"
-    return Fault(where, f"requests {asked}", allowed)
 
 
 def hitting_sets(conflicts: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
@@ -439,10 +299,3 @@ def _verdict(name: str, host: HostProviders, solvers: Solvers, solution: Solutio
             return ClaimLimit(name, "max_unit", units.max_unit, total)
         missing += max(0, total - stock.free)
     return missing
-
-
-def _order(lack: Lack) -> tuple[bool, int]:
-    """Return a key by which amounts come before limits, and the nearest limits first."""
-    if isinstance(lack, ClaimLimit):
-        return True, abs(lack.asked - lack.value)
-    return False, lack

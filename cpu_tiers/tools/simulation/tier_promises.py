@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
-from cpu_tiers.tools.simulation.sold import SoldCloud, TierRoom
+from cpu_tiers.tools.simulation.sold import SoldCloud
+from cpu_tiers.tools.simulation.sold_sums import TierRoom
 from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT
 from cpu_tiers.tools.tiers.sold import CLASS_CPUS
 

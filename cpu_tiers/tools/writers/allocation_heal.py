@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cpu_tiers.accounting.holdings import Portion, ProviderName
 from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.tools.frame.cloud_source import server_ids
+from cpu_tiers.tools.frame.cloud_objects import server_ids
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.terminal import ProgressLine, shortened
 from cpu_tiers.tools.nova.nova_command import NovaCommand

@@ -55,6 +55,20 @@ def save(tmp_path: Path) -> Save:
 
 
 @pytest.fixture
+def plan(run: Run, save: Run) -> Callable[..., str]:
+    """Run a plan command on a snapshot, with lines of nova.conf after ``[filter_scheduler]``."""
+
+    def plan(document: object, *arguments: object, status: int = 0, conf: str = "") -> str:
+        nova_conf = save(f"[filter_scheduler]\n{conf}", "nova.conf")
+        path = save(document, "cloud.json")
+        return run(
+            "--config-file", nova_conf, "plan", *arguments, "--snapshot", path, status=status
+        ).stdout
+
+    return plan
+
+
+@pytest.fixture
 def flavor(save: Save) -> Callable[..., str]:
     """Write a flavor as ``openstack flavor show -f json`` prints it."""
 

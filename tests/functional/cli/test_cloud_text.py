@@ -11,7 +11,8 @@ from cpu_tiers.tools.cloud.cloud_text import print_cloud
 from cpu_tiers.tools.frame.terminal import accept_any_text
 from cpu_tiers.tools.page.cloud import cloud_page
 from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.sold import TierRoom, sold_cloud
+from cpu_tiers.tools.simulation.sold import sold_cloud
+from cpu_tiers.tools.simulation.sold_sums import TierRoom
 from tests.functional.page.clouds import cloud_of
 from tests.unit.simulation.clouds import provider
 

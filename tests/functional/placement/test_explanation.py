@@ -6,14 +6,12 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.placement.errors import PlacementError
 from cpu_tiers.placement.records import Inventories, Traits
-from cpu_tiers.tools.placement.candidates import (
-    CandidateSurvey,
-    Explanation,
-    explain,
-    read_room,
-)
+from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.simulation.reasons import ANCHOR, ClaimLimit, HostReason
+from cpu_tiers.tools.placement.explanation import Explanation, explain
+from cpu_tiers.tools.placement.room import read_room
+from cpu_tiers.tools.simulation.host_reason import ClaimLimit, HostReason
+from cpu_tiers.tools.simulation.reasons import ANCHOR
 from cpu_tiers.tools.simulation.server_queries import ServerQueries, server_queries
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.numa import cheaper

@@ -16,7 +16,7 @@ from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.plan.survive import make_survive
 from cpu_tiers.tools.simulation import CloudProvider, SimulatedCloud
 from cpu_tiers.tools.simulation.cloud import Allocations
-from cpu_tiers.tools.simulation.reasons import hosts_of
+from cpu_tiers.tools.simulation.never_served import hosts_of
 from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.random_clouds.states import CLASSES, TRAITS, draw_state, likely_query, write_state

@@ -12,8 +12,8 @@ from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.errors import InsufficientCapacity
 from cpu_tiers.placement.records import Consumer
-from cpu_tiers.tools.placement.candidates import read_room
 from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.room import read_room
 from cpu_tiers.tools.simulation.repeated_claims import CloudRoom
 from cpu_tiers.tools.simulation.server_queries import ServerQueries, server_queries
 from cpu_tiers.translators import ServerRequest, fallback, translate

@@ -10,7 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from cpu_tiers.tools.cloud.cloud_metrics import CloudMetrics
 from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
 from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.sold import SoldCloud, TierRoom, sold_cloud
+from cpu_tiers.tools.simulation.sold import SoldCloud, sold_cloud
+from cpu_tiers.tools.simulation.sold_sums import TierRoom
 from tests.unit.simulation.clouds import provider
 
 ROOT = Path(__file__).parents[3]

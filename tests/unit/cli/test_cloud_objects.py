@@ -7,7 +7,7 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Image
-from cpu_tiers.tools.frame.cloud_source import (
+from cpu_tiers.tools.frame.cloud_objects import (
     aggregate_uuids,
     find_flavors,
     find_server,

@@ -8,8 +8,9 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.plan.hosts import Server
 from cpu_tiers.tools.plan.read import NO_SERVERS, hosts_named, read_cloud
+from cpu_tiers.tools.simulation.masking import masked
 from cpu_tiers.tools.simulation.server_queries import ServerQueries, server_queries
-from cpu_tiers.tools.simulation.snapshot import Snapshot, masked
+from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.snapshot_servers import (
     ServerGroup,
     SnapshotServer,

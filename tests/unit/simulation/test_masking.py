@@ -4,7 +4,8 @@ import json
 from dataclasses import replace
 
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.simulation.snapshot import Snapshot, masked
+from cpu_tiers.tools.simulation.masking import masked
+from cpu_tiers.tools.simulation.snapshot import Snapshot
 from tests.unit.simulation.clouds import SHARES, group, provider, providers_of, query
 
 SNAPSHOT = Snapshot(

@@ -4,7 +4,7 @@ import pytest
 
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.simulation import SimulatedCloud
-from cpu_tiers.tools.simulation.reasons import hosts_of, never_served
+from cpu_tiers.tools.simulation.never_served import hosts_of, never_served
 from tests.unit.simulation.hosts import host, inventory, query
 
 AVX = frozenset({"HW_CPU_X86_AVX2"})

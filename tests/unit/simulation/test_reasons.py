@@ -6,7 +6,8 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import SHARING
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.simulation import CloudProvider, SimulatedCloud
-from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Reasons, hitting_sets
+from cpu_tiers.tools.simulation.host_reason import ClaimLimit, HostReason
+from cpu_tiers.tools.simulation.reasons import Reasons, hitting_sets
 from tests.unit.simulation.hosts import host, inventory, query
 
 AVX = frozenset({"HW_CPU_X86_AVX2"})

@@ -7,7 +7,8 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.simulation.snapshot import Snapshot, masked
+from cpu_tiers.tools.simulation.masking import masked
+from cpu_tiers.tools.simulation.snapshot import Snapshot
 from tests.unit.simulation.clouds import group, provider, providers_of, query
 
 SNAPSHOT = Snapshot(

@@ -6,7 +6,8 @@ from fractions import Fraction
 import pytest
 
 from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.sold import TierRoom, sold_cloud
+from cpu_tiers.tools.simulation.sold import sold_cloud
+from cpu_tiers.tools.simulation.sold_sums import TierRoom
 from cpu_tiers.tools.simulation.tier_promises import oversold_hosts, tier_promises
 from tests.unit.simulation.clouds import provider
 

@@ -3,9 +3,8 @@
 import pytest
 
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.tools.simulation.sold import (
-    SoldAmount,
-    TierSale,
+from cpu_tiers.tools.simulation.sold import SoldAmount, TierSale
+from cpu_tiers.tools.simulation.sold_sums import (
     class_order,
     class_sums,
     group_sums,

@@ -1,0 +1,29 @@
+"""Clouds of a few hosts with servers, whose servers a plan moves."""
+
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.tools.simulation.snapshot import Snapshot
+from cpu_tiers.tools.simulation.snapshot_servers import SnapshotServer, SnapshotServers
+from tests.unit.simulation.clouds import provider
+
+SMALL = Flavor(name="small", vcpus=4, memory_mb=16)
+LARGE = Flavor(name="large", vcpus=6, memory_mb=16)
+
+
+def cloud(*, state: str = "ACTIVE", hosts: int = 2) -> dict[str, object]:
+    """Return hosts of 8 CPUs, of which the first two have a server of 4 CPUs each."""
+    names = [f"cn{number}" for number in range(hosts)]
+    servers = {f"id-{number}": number for number in range(2)}
+    return Snapshot(
+        providers=tuple(provider(name, None, VCPU=8, MEMORY_MB=99) for name in names),
+        consumers={
+            uuid: {f"cn{number}": {"VCPU": 4, "MEMORY_MB": 16}} for uuid, number in servers.items()
+        },
+        flavors=(SMALL, LARGE),
+        servers=SnapshotServers(
+            servers={
+                uuid: SnapshotServer(name=f"web{number}", flavor=SMALL, state=state)
+                for uuid, number in servers.items()
+            },
+            services={"cn1": "compute1"},
+        ),
+    ).to_json()
