@@ -36,6 +36,21 @@ providers:
     inventories:
       additional:
         - CUSTOM_LICENSE: {total: 5}"""
+PARENT = "/var/lib/site"
+OWN_FOLDER = f"{PARENT}/provider_config"
+SECRETS = "/etc/secrets"
+EXCHANGES = f"""\
+cd {PARENT}
+while [ ! -e end ]; do
+    mv provider_config aside; ln -s {SECRETS} provider_config
+    rm provider_config; mv aside provider_config
+done"""
+AS_NOBODY = (
+    "setpriv --reuid nobody --clear-groups"
+    " --inh-caps +dac_read_search --ambient-caps +dac_read_search"
+)
+"""Begins a command of this user, who may read the programs of the cloud, which are below /root."""
+
 PATIENCE = 90
 """Seconds until a restarted nova-compute has reported."""
 
@@ -70,9 +85,9 @@ class Host:
         text = self.shell.run("cpu-tiers-status upgrade check 2>/dev/null")[1]
         assert words.replace(" ", "") in re.sub(r"[\s|]+", "", text), text
 
-    def keep(self) -> str:
+    def keep(self, program: str = PROGRAM) -> str:
         """Run the program of the timer; return what it says."""
-        status, output = self.shell.run(PROGRAM)
+        status, output = self.shell.run(program)
         assert status in (0, 3), output
         return output
 
@@ -198,3 +213,40 @@ def test_cpus_that_nova_powered_down(host: Host) -> None:
     assert f"{FILE} was written" in host.keep()
     host.boot_gold()
     host.go_back()
+
+
+@pytest.fixture
+def hostile_owner(host: Host) -> Iterator[str]:
+    """A user who owns the parent of the folder, and puts links to a secret of root there.
+
+    The value is the command that ends the user's program.
+    """
+    host.shell.output_of(f"mkdir -p {OWN_FOLDER}; chown nobody {PARENT}; cp {CONF} /run/conf")
+    host.shell.output_of(f"install -d -m 0700 {SECRETS}; install -m 0600 {CONF} {SECRETS}/nova")
+    host.shell.output_of(
+        f"printf '[compute]\\nprovider_config_location = {OWN_FOLDER}\\n' >> {CONF}"
+    )
+    host.shell.output_of(f"cat > /run/loop <<'END'\n{EXCHANGES}\nEND")
+    host.shell.output_of(f"{AS_NOBODY} sh /run/loop >/dev/null 2>&1 & echo $! > /run/loop.pid")
+    end = f"touch {PARENT}/end; while kill -0 $(</run/loop.pid) 2>/dev/null; do sleep 0.1; done"
+    yield end
+    host.shell.output_of(f"{end}; rm -rf {PARENT} {SECRETS}; cp /run/conf {CONF}")
+    host.restart()
+
+
+def test_a_hostile_owner_of_the_parent(host: Host, hostile_owner: str) -> None:
+    """The program refuses, and both of its remedies work: root owns all, or the user does."""
+    program = f"env SHARES_FILE={OWN_FOLDER}/cpu-tiers.yaml {PROGRAM}"
+    for _ in range(20):
+        said = host.refused(program)
+        assert f"{PARENT}: belongs to the user nobody" in said
+    assert f"(chown root {PARENT})" in said
+    assert "run this program as this user" in said
+    left = host.shell.output_of(f"cd {SECRETS}; stat -c '%n %a %U' . $(ls -A)")
+    assert left == ". 700 root\nnova 600 root"
+    host.shell.output_of(f"{hostile_owner}; ls -A {OWN_FOLDER} | wc -l", "0")
+    for owner, run in (("root", program), ("nobody", f"{AS_NOBODY} {program}")):
+        host.shell.output_of(f"chown -R {owner} {PARENT}")
+        assert "was written" in host.keep(run)
+        host.boot_gold()
+        host.go_back(f"rm {OWN_FOLDER}/cpu-tiers.yaml")
