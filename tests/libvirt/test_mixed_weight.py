@@ -6,6 +6,7 @@ from pathlib import Path
 import libvirt
 import pytest
 
+from tests.draws import in_turn
 from tests.libvirt.mixed import Dedicated, windows
 
 ALL_VCPUS = 200
@@ -14,12 +15,14 @@ ALL_VCPUS = 200
 
 @pytest.mark.parametrize(
     ("dedicated", "least", "most"),
-    [
-        pytest.param("busy", 0.7, 1.4, id="busy dedicated vCPU: what was promised, 1"),
-        pytest.param(
-            "idle", 1.5, 2.7, id="idle dedicated vCPU: the rest goes to the shared vCPU, 2"
-        ),
-    ],
+    in_turn(
+        [
+            pytest.param("busy", 0.7, 1.4, id="busy dedicated vCPU: what was promised, 1"),
+            pytest.param(
+                "idle", 1.5, 2.7, id="idle dedicated vCPU: the rest goes to the shared vCPU, 2"
+            ),
+        ]
+    ),
 )
 def test_a_weight_by_all_vcpus(
     hypervisor: libvirt.virConnect,
