@@ -71,7 +71,7 @@ class OperationRefused(InvalidInput):
 
 
 class ExtensionError(CpuTiersError):
-    """A plugin does not load, or two plugins claim or report the same resource class."""
+    """A plugin does not load, or two plugins request or report the same resource class."""
 
 
 def printable(text: str) -> str:

@@ -44,7 +44,7 @@ _CONFLICTS = {
     ("shared", "mixed"),
     ("mixed", "shared"),
 }
-_CLAIMS = {"dedicated": (PCPU,), "mixed": (VCPU, PCPU), "shared": (VCPU,)}
+_CLASSES = {"dedicated": (PCPU,), "mixed": (VCPU, PCPU), "shared": (VCPU,)}
 
 HYPERTHREADING = "HW_CPU_HYPERTHREADING"
 THREAD_POLICY = "hw:cpu_thread_policy"
@@ -136,12 +136,12 @@ def _check_sum(flavor: Flavor, vcpu: int, pcpu: int, emulator_cpus: int) -> None
 def _refuse_own_amounts(flavor: Flavor, policy: CpuPolicy, own_groups: OwnGroups) -> None:
     """Refuse amounts of VCPU and PCPU beside a policy, which says the same in another way.
 
-    An amount of 0 is allowed for a class that the policy does not claim.
+    An amount of 0 is allowed for a class that the policy does not request.
     """
     faults = FaultList()
     for name in (VCPU, PCPU):
         amount = own_groups.amount(name)
-        if amount or (amount == 0 and name in _CLAIMS[policy]):
+        if amount or (amount == 0 and name in _CLASSES[policy]):
             with faults:
                 raise ConflictingExtraSpecs.of(
                     f"flavor {flavor.name}, extra specs {POLICY} and resources:{name}",

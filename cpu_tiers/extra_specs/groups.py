@@ -26,7 +26,7 @@ _MOST_DIGITS = 10
 
 
 class OwnGroups(NamedTuple):
-    """The groups of a flavor. An amount of 0 says that the server claims nothing of the class."""
+    """The groups of a flavor. An amount of 0 says: nothing of the class is requested."""
 
     groups: tuple[RequestGroup, ...] = ()
     group_policy: str | None = None

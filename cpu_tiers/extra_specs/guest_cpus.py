@@ -48,7 +48,7 @@ class CpuCounts(NamedTuple):
 class GuestCpus(NamedTuple):
     """The CPUs, the NUMA nodes and the memory pages of a guest, by its flavor and image.
 
-    :param counts: the numbers of CPUs that the server claims.
+    :param counts: the numbers of CPUs that the server requests.
     :param dedicated: the dedicated vCPUs; all other vCPUs are shared.
     :param realtime: the dedicated vCPUs with a real-time scheduling policy.
     :param nodes: the NUMA nodes; empty for a guest without a NUMA topology.
@@ -104,7 +104,7 @@ def guest_cpus(
     with faults:
         _check_policies(requested)
     guest = GuestCpus(
-        # resources:VCPU=0 says that the server claims no VCPU, as flavors for bare metal do.
+        # resources:VCPU=0 says that the server requests no VCPU, as flavors for bare metal do.
         counts=CpuCounts(shared=0 if own_groups.amount(VCPU) == 0 else flavor.vcpus, dedicated=0),
         policy=requested.cpus.policy if requested.cpus else None,
         thread_policy=requested.thread_policy,

@@ -35,7 +35,7 @@ Read = Callable[[], ServerRequest]
 """Returns the server, or raises an InvalidInput for a flavor that cannot be read."""
 
 _MoveRequest = Callable[[ServerRequest], int | None]
-"""Returns the VCPU_SHARES that a server claims; ``None`` with an option that claims no shares."""
+"""Returns the VCPU_SHARES that a server requests; ``None`` with an option for no shares."""
 
 # Without shares: nova-scheduler does not read the shares of a flavor for the query for NUMA nodes
 # by itself, and the shares of NUMA nodes have no faults beside the faults of the flavor's shares.
@@ -45,7 +45,7 @@ _NODES = {name: BUILT_IN[name] for name in ("numa", "sizes", "thread_policy", "i
 class Move(NamedTuple):
     """The outcome of moving a server that exists, with an option of nova-scheduler.
 
-    :param shares: the VCPU_SHARES that the move claims because of the option; ``None`` for an
+    :param shares: the VCPU_SHARES that the move requests because of the option; ``None`` for an
         option that is not about shares.
     :param by_stored_cpus: the CPUs and NUMA nodes of the claim are those that Nova has stored for
         the server, because flavor and image do not tell them; ``shares`` then has no meaning.
@@ -155,7 +155,7 @@ def request_faults(
     ``server`` says so: without the query for NUMA nodes, nothing is wrong with an amount of memory
     beside the nodes, for example (decision D80).
 
-    :raises ExtensionError: two translators claim the same class.
+    :raises ExtensionError: two translators request the same class.
     """
     faults = FaultList()
     faults.faults.extend(server_faults(server.flavor, server.image))

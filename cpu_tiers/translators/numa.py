@@ -12,6 +12,7 @@ answers faster, and each server has an allocation of the root provider.
 """
 
 from collections.abc import Collection, Iterable
+from itertools import chain
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.groups import OwnGroups
@@ -85,7 +86,7 @@ def with_vcpu(
     """Yield the groups of a server with VCPU in place of PCPU, for hosts that report no PCPU.
 
     Such a host has no ``[compute] cpu_dedicated_set``, and Nova pins servers to any CPUs of the
-    host. As in the second query of Nova, isolated emulator threads claim nothing.
+    host. As in the second query of Nova, isolated emulator threads request nothing.
 
     :param server: a server of which all vCPUs are dedicated.
     :param parts: what :func:`translate` has returned for the server.
@@ -129,12 +130,12 @@ def _check(server: ServerRequest) -> None:
                 f"{node.memory_mb} MiB: not a multiple of the page size of {size_kb} kB",
                 f"change the memory of the node, or {PAGE_SIZE}",
             )
-    claimed = {
+    requested = {
         VCPU: cpus.shared,
         PCPU: cpus.dedicated + cpus.emulator,
         MEMORY_MB: server.flavor.memory_mb,
     }
-    for name, amount in claimed.items():
+    for name, amount in requested.items():
         stated = server.own_groups.amount(name)
         if stated not in (None, amount):
             faults.add(
@@ -204,35 +205,26 @@ def root_avoided(forbidden: Collection[str]) -> frozenset[str]:
 
 def _with_nodes(query: CandidateQuery, nodes: int) -> CandidateQuery:
     is_node = frozenset({NODE_TRAIT})
-    by_suffix = {group.suffix: group for group in query.groups}
-    unsuffixed, disk = (by_suffix.get(suffix, RequestGroup()) for suffix in ("", DISK))
-    resources = {**unsuffixed.resources, **disk.resources}
+    groups = {group.suffix: group for group in query.groups}
+    unsuffixed, disk = (groups.pop(suffix, RequestGroup()) for suffix in ("", DISK))
+    anchored = {**unsuffixed.resources, **disk.resources, NUMA_SERVER: 1}
     # A group of only the trait, which the group of the node's CPUs can require as well.
-    roots = {
-        group.suffix
-        for group in query.groups
-        if group.required == is_node
-        and not group.resources
-        and group.suffix.startswith("_NUMA")
-        and group.suffix.replace("_NUMA", "_PROC") in by_suffix
-    }
-    processors = {root.replace("_NUMA", "_PROC") for root in roots}
-    groups = [
-        group._replace(required=group.required | is_node) if group.suffix in processors else group
-        for group in query.groups
-        if group.suffix not in roots | {"", DISK}
+    roots = [
+        suffix
+        for suffix, group in groups.items()
+        if suffix.startswith("_NUMA") and group == RequestGroup(suffix, required=is_node)
     ]
-    subtrees = tuple(
-        tuple(suffix for suffix in suffixes if suffix not in roots)
-        for suffixes in query.same_subtree
-    )
-    node_suffixes = {suffix for suffixes in subtrees for suffix in suffixes}
+    for root in roots:
+        if (processors := groups.get(root.replace("_NUMA", "_PROC"))) is not None:
+            del groups[root]
+            required = processors.required | is_node
+            groups[processors.suffix] = processors._replace(required=required)
+    subtrees = tuple(tuple(filter(groups.__contains__, tree)) for tree in query.same_subtree)
     # Ports and other suffixed groups may share a provider, which isolate would forbid.
-    only_nodes = {group.suffix for group in groups} <= node_suffixes
+    only_nodes = roots and groups.keys() <= set(chain.from_iterable(subtrees))
     return query._replace(
-        # The unsuffixed group, with the disk and the anchor.
-        groups=(unsuffixed._replace(resources={**resources, NUMA_SERVER: 1}), *groups),
+        groups=(unsuffixed._replace(resources=anchored), *groups.values()),
         same_subtree=subtrees,
-        group_policy="isolate" if roots and only_nodes else query.group_policy,
+        group_policy="isolate" if only_nodes else query.group_policy,
         root_required=query.root_required | {count_trait(nodes)},
     )

@@ -12,12 +12,12 @@ from cpu_tiers.translators.contract import ServerRequest
 
 
 def translate(server: ServerRequest) -> Iterable[RequestGroup]:
-    """Return the VCPU_SHARES that a server claims, if the cloud requests VCPU_SHARES.
+    """Return the request for the VCPU_SHARES of a server, if the cloud requests VCPU_SHARES.
 
     The extra specs are checked even if the cloud does not request VCPU_SHARES, because
     the guest gets its weight from them in any case.
 
-    A server that exists claims none if its extra specs for shares have a fault (decision D72).
+    A server that exists requests none if its extra specs for shares have a fault (decision D72).
 
     :raises ConflictingExtraSpecs: both extra specs for shares are set.
     :raises InvalidInput: a value is not a number, or its weight is out of range.
@@ -25,10 +25,10 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
     if not server.query_vcpu_shares:
         _shares(server)
         return []
-    claim = _shares_of_specs(server)
+    amount = _shares_of_specs(server)
     if not server.nodes:
-        return [RequestGroup(resources={VCPU_SHARES: claim})] if claim else []
-    parts = divide(claim, [server.shared_of(node) for node in server.nodes])
+        return [RequestGroup(resources={VCPU_SHARES: amount})] if amount else []
+    parts = divide(amount, [server.shared_of(node) for node in server.nodes])
     return [
         RequestGroup(f"_PROC{number}", {VCPU_SHARES: part})
         for number, part in enumerate(parts, start=1)

@@ -236,14 +236,14 @@ def held_by_flavor(
     except InvalidInput as error:
         LOG.warning("%s holds the CPUs that Nova gives it: %s", owner.name, error)
         server = as_existing(server, cpus_of_nova())
-    claimed: dict[str, int] = {}
+    requested: dict[str, int] = {}
     for group in sizes.translate(server):
-        claimed |= group.resources
-    if PCPU in claimed and not has_pcpu:  # nova-scheduler requests VCPU of such hosts instead
-        claimed = {**claimed, PCPU: 0, VCPU: owner.flavor.vcpus}
+        requested |= group.resources
+    if PCPU in requested and not has_pcpu:  # nova-scheduler requests VCPU of such hosts instead
+        requested = {**requested, PCPU: 0, VCPU: owner.flavor.vcpus}
     if not (on_nodes and server.guest.nodes):
-        claimed |= _stated(server)
-    return {name: claimed[name] for name in sorted(OF_NODES) if claimed.get(name)}
+        requested |= _stated(server)
+    return {name: requested[name] for name in sorted(OF_NODES) if requested.get(name)}
 
 
 def _stated(server: ServerRequest) -> dict[str, int]:

@@ -157,8 +157,8 @@ def _hosts(room: CloudRoom, *, show_all: bool, is_brief: bool) -> FormattedValue
     )
 
 
-def _claim(flavor: Flavor) -> Mapping[str, int]:
-    """Return the shares that a server of a flavor claims, and its shared vCPUs."""
+def _request(flavor: Flavor) -> Mapping[str, int]:
+    """Return the shares that a server of a flavor requests, and its shared vCPUs."""
     shares, vcpus = effective_shares(flavor), guest_cpus(flavor).counts.shared
     return {"shares": shares.requested(vcpus) if shares else 0, "vcpus": vcpus}
 
@@ -183,7 +183,12 @@ def tier_rooms(
     tell_unknown_additions(conf)
     return [
         TierRoom(
-            each.tier, each.flavor.name, room.more, room.is_exact, each.note, **_claim(each.flavor)
+            each.tier,
+            each.flavor.name,
+            room.more,
+            room.is_exact,
+            each.note,
+            **_request(each.flavor),
         )
         for each, room in zip(chosen, rooms, strict=True)
     ]

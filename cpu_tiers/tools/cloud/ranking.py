@@ -219,7 +219,7 @@ def ranking(
     rows = [{"host": row["host"], **explained[row["host"]]._asdict(), **row} for row in ranked]
     winners = other_winners(raw, multipliers, scores)
     if not times.get(OURS):
-        winners += _winner_with_ours(raw, multipliers, options)
+        winners += _winner_with_ours(raw, multipliers, options, first=ranked[0]["host"])
     wants_ours = bool(soft_traits(extra_specs))
     return Ranking(rows, winners, notes_on_weighers(options, wants_ours=wants_ours))
 
@@ -246,15 +246,16 @@ def _winner_with_ours(
     raw: Mapping[str, Mapping[str, float]],
     multipliers: Mapping[str, float],
     options: cfg.ConfigOpts,
+    *,
+    first: str,
 ) -> list[dict[str, str]]:
     """Return the host that would be the first if nova-scheduler loaded the weigher of cpu-tiers.
 
-    :returns: nothing if the host is the first already.
+    :param first: the host that is the first now.
+    :returns: nothing if the first host would be the same.
     """
     names_of_ours = [name for name in (OURS, SOFT_TRAITS) if name in raw]
     ours = {name: options[f"{name}_weight_multiplier"] for name in names_of_ours}
-    first = rank(raw, {**multipliers, **ours})[0]["host"]
-    if first == rank(raw, multipliers)[0]["host"]:
-        return []
+    host = rank(raw, {**multipliers, **ours})[0]["host"]
     value = ", ".join([*options.weight_classes, OUR_CLASS])
-    return [{"option": "weight_classes", "value": value, "host": first}]
+    return [{"option": "weight_classes", "value": value, "host": host}] if host != first else []

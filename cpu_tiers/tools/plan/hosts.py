@@ -261,7 +261,7 @@ class Hosts:
             if key not in self._shapes:
                 empty = [Stock(s.name, s.inventory, 0) for s in host.stocks]
                 solutions = islice(solver.each(empty), MOST_PLACES + 1)
-                places = tuple(solution.claims for solution in solutions)
+                places = tuple(solution.amounts for solution in solutions)
                 self.is_cut = self.is_cut or len(places) > MOST_PLACES
                 self._shapes[key] = places[:MOST_PLACES]
             found += self._shapes[key]

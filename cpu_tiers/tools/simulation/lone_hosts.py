@@ -153,7 +153,7 @@ class LoneHosts:
         if solvers not in self._candidates:
             endless = [_without_end(stock) for stock in host.stocks]
             solutions = [
-                dict(solution.claims)
+                dict(solution.amounts)
                 for solver in solvers
                 if solver is not None
                 for solution in islice(solver.each(endless), MOST_CANDIDATES + 1)

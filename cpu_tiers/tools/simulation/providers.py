@@ -139,11 +139,11 @@ class HostLayout:
 class Solution(NamedTuple):
     """An allocation candidate of a host, by the numbers of inventories and providers.
 
-    :param claims: the number of each inventory, with the amount.
+    :param amounts: the number of each inventory, with the amount.
     :param groups: the numbers of the providers of each request group.
     """
 
-    claims: tuple[tuple[int, int], ...]
+    amounts: tuple[tuple[int, int], ...]
     groups: tuple[tuple[int, ...], ...]
 
 
@@ -168,6 +168,13 @@ class HostProviders:
         self.owners = tuple(provider.uuid for provider in self.providers for _ in provider.stocks)
         self.layout: HostLayout
 
+    def empty_stocks(self) -> list[Stock]:
+        """Return the inventories of all providers as if nothing of them was allocated."""
+        return [
+            Stock(stock.name, without_servers(stock.name, stock.inventory), 0)
+            for stock in self.stocks
+        ]
+
     def places(self) -> tuple[ProviderLayout, ...]:
         """Return the fixed properties of the providers, which are equal for equal hardware."""
         numbers = {provider.uuid: number for number, provider in enumerate(self.providers)}
@@ -188,7 +195,7 @@ class HostProviders:
     def request(self, solution: Solution, suffixes: Sequence[str]) -> AllocationRequest:
         """Return an allocation candidate in the form of Placement."""
         allocations: dict[str, dict[str, int]] = {}
-        for stock, amount in solution.claims:
+        for stock, amount in solution.amounts:
             allocations.setdefault(self.owners[stock], {})[self.stocks[stock].name] = amount
         mappings = {
             suffix: tuple(self.providers[number].uuid for number in numbers)

@@ -24,8 +24,8 @@ from cpu_tiers.tools.simulation.providers import (
     Solution,
     Stock,
     are_in,
-    without_servers,
 )
+from cpu_tiers.tools.simulation.solutions import Solver
 from cpu_tiers.translators.constraints import constraints, node_of, without
 from cpu_tiers.translators.numa import avoided_by, read_form
 
@@ -81,12 +81,12 @@ class Reasons:
         return self._knows_nodes and is_without_anchor(tree)
 
     def is_filled(self, root: str) -> bool:
-        """Tell whether a host would have a candidate if nothing of it was allocated."""
+        """Return whether a host would have a candidate if nothing of it was allocated."""
         host = self._hosts_by_root[root]
-        stocks = [
-            Stock(each.name, without_servers(each.name, each.inventory), 0) for each in host.stocks
-        ]
-        return self._is_served(host, frozenset(), stocks)
+        return any(
+            next(solver.each(host.empty_stocks()), None) is not None
+            for solver in self._solvers_of(host, frozenset())
+        )
 
     def alone(self, root: str) -> tuple[str, ...]:
         """Return each constraint without which alone a host has a candidate.
@@ -179,18 +179,18 @@ class Reasons:
         lacking = [n for n in conflict if not self.is_enough(host.root, n, others)]
         return tuple(lacking or conflict)
 
-    def _is_served(
-        self, host: HostProviders, ignored: frozenset[str], stocks: Sequence[Stock] = ()
-    ) -> bool:
-        """Tell whether a host has a candidate, while constraints are ignored.
-
-        :param stocks: other free amounts than the host's own.
-        """
+    def _is_served(self, host: HostProviders, ignored: frozenset[str]) -> bool:
+        """Return whether a host has a candidate, while constraints are ignored."""
         return any(
-            solver is not None and next(solver.each(stocks or host.stocks), None) is not None
-            for query, solvers in self._without(ignored)
-            for solver in (solvers.of(host) if _suits_root(host, query) else None,)
+            next(solver.each(host.stocks), None) is not None
+            for solver in self._solvers_of(host, ignored)
         )
+
+    def _solvers_of(self, host: HostProviders, ignored: frozenset[str]) -> Iterator[Solver]:
+        """Yield the solver of each query that the host could serve if nothing was allocated."""
+        for query, solvers in self._without(ignored):
+            if _suits_root(host, query) and (solver := solvers.of(host)) is not None:
+                yield solver
 
     def _without(self, ignored: frozenset[str]) -> list[tuple[CandidateQuery, Solvers]]:
         if ignored not in self._solvers:
@@ -287,7 +287,7 @@ def _verdict(name: str, host: HostProviders, solvers: Solvers, solution: Solutio
     """Return what a host lacks of a resource class for a way to serve the query."""
     amounts = {group.resources[name] for group in solvers.groups if name in group.resources}
     missing = 0
-    for number, total in solution.claims:
+    for number, total in solution.amounts:
         stock = host.stocks[number]
         if stock.name != name:
             continue

@@ -117,7 +117,7 @@ def server_queries(
 
     :param member_of: sets of aggregates; the host must be in an aggregate of each set.
     :raises InvalidInput: with every fault of flavor, image and ports.
-    :raises ExtensionError: two translators claim the same class.
+    :raises ExtensionError: two translators request the same class.
     """
     required = _required(server, options)
     queries = (translate(server, translators), fallback(server, translators))

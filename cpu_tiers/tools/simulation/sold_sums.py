@@ -35,7 +35,7 @@ class TierRoom(NamedTuple):
     """How many more servers of a tier a cloud takes, as if the other tiers got no servers.
 
     :param flavor: the flavor that stands for the tier, for which the number is.
-    :param shares, vcpus: the shares that a server of the flavor claims, and its shared vCPUs.
+    :param shares, vcpus: the shares that a server of the flavor requests, and its shared vCPUs.
     :param is_exact: ``False`` if the search was cut short; then more servers may fit.
     :param note: for which flavors the flavor stands, to follow its name.
     """

@@ -28,11 +28,11 @@ class GroupChoice(NamedTuple):
     """A way to serve a request group.
 
     :param providers: the numbers of the providers, in ascending order.
-    :param claims: the number of each inventory, with the amount.
+    :param amounts: the number of each inventory, with the amount.
     """
 
     providers: tuple[int, ...]
-    claims: tuple[tuple[int, int], ...]
+    amounts: tuple[tuple[int, int], ...]
 
 
 class SuffixedGroup:
@@ -47,13 +47,13 @@ class SuffixedGroup:
             return  # Placement has no provider for a group that only forbids traits
         # Placement ignores in_tree for a group without resources.
         for number in within if group.resources else range(len(layout.places)):
-            claims = tuple(
+            amounts = tuple(
                 (stock, amount)
                 for name, amount in group.resources.items()
                 if (stock := layout.stock(number, name, amount)) is not None
             )
-            if len(claims) == len(group.resources) and _suits(layout.places[number], group):
-                self._choices.append(GroupChoice((number,), claims))
+            if len(amounts) == len(group.resources) and _suits(layout.places[number], group):
+                self._choices.append(GroupChoice((number,), amounts))
 
     def is_possible(self) -> bool:
         """Tell whether a provider could serve the group if nothing was allocated."""
@@ -64,7 +64,7 @@ class SuffixedGroup:
         return [
             choice
             for choice in self._choices
-            if all(stocks[stock].free >= amount for stock, amount in choice.claims)
+            if all(stocks[stock].free >= amount for stock, amount in choice.amounts)
         ]
 
 
@@ -114,7 +114,7 @@ class UnsuffixedGroup:
                 for amount, providers in self._options
             )
         for choice in self._all:
-            for stock, amount in choice.claims:
+            for stock, amount in choice.amounts:
                 if stocks[stock].free < amount:
                     return []
         return self._all
@@ -126,7 +126,7 @@ class UnsuffixedGroup:
             for amount, providers in options
         ]
         return [
-            GroupChoice(tuple(sorted(numbers)), tuple(claim for _, claim in pairs))
+            GroupChoice(tuple(sorted(numbers)), tuple(part for _, part in pairs))
             for pairs in itertools.product(*parts)
             for numbers in [frozenset(number for number, _ in pairs)]
             if self._has_traits(numbers)
@@ -228,7 +228,7 @@ class Solver:
     def _alone(self, choices: list[GroupChoice]) -> tuple[Solution, ...]:
         """Return the candidates of a query that has a single group."""
         if choices is not self._last[0]:  # most hosts of a layout have the same list
-            solutions = tuple(Solution(choice.claims, (choice.providers,)) for choice in choices)
+            solutions = tuple(Solution(choice.amounts, (choice.providers,)) for choice in choices)
             self._last = choices, solutions
         return self._last[1]
 
@@ -236,19 +236,19 @@ class Solver:
         self,
         options: Sequence[Sequence[GroupChoice]],
         chosen: tuple[tuple[int, ...], ...],
-        claims: dict[int, int],
+        amounts: dict[int, int],
         stocks: Sequence[Stock],
     ) -> Iterator[Solution]:
         """Yield the candidates that continue the providers of the first groups."""
         number = len(chosen)
         if number == len(options):
-            yield Solution(tuple(claims.items()), chosen)
+            yield Solution(tuple(amounts.items()), chosen)
             return
         for choice in options[number]:
             if not self._may_follow(number, choice, chosen):
                 continue
-            total = dict(claims)
-            for stock, amount in choice.claims:
+            total = dict(amounts)
+            for stock, amount in choice.amounts:
                 total[stock] = total.get(stock, 0) + amount
             extended = (*chosen, choice.providers)
             if self._fit(total, choice, stocks) and self._are_in_subtrees(number, extended):
@@ -278,7 +278,7 @@ class Solver:
         return all(
             total[stock] <= stocks[stock].free
             and total[stock] <= self._layout.units[stock].max_unit
-            for stock, _ in choice.claims
+            for stock, _ in choice.amounts
         )
 
     def _are_in_subtrees(self, number: int, chosen: Sequence[tuple[int, ...]]) -> bool:

@@ -33,9 +33,9 @@ class Step(IntEnum):
 
     @property
     def requests_shares(self) -> bool:
-        """Tell whether nova-scheduler of a cloud on this step claims the shares of a multiplier.
+        """Tell whether nova-scheduler of a cloud on this step requests the shares of a multiplier.
 
-        On the steps before, only ``resources:CUSTOM_VCPU_SHARES`` of a flavor claims shares.
+        On the steps before, only ``resources:CUSTOM_VCPU_SHARES`` of a flavor requests shares.
         """
         return self >= Step.DRIVER
 
@@ -110,7 +110,7 @@ def step_of_host(
 def step_of_cloud(hosts: Iterable[Step], scheduler: SchedulerFacts) -> Step:
     """Return the step of a cloud, from the steps of its hosts and from its nova-scheduler.
 
-    A cloud is on a step when nova-scheduler is: a multiplier claims nothing before, whatever
+    A cloud is on a step when nova-scheduler is: a multiplier requests nothing before, whatever
     driver the hosts have. A cloud whose hosts have NUMA nodes is on the last step nevertheless.
     """
     highest = max(hosts, default=Step.LOOK)

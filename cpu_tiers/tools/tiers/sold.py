@@ -1,4 +1,4 @@
-"""The CPUs that a claim of shares is sold as, and the part that the kernel keeps. Pure.
+"""The CPUs that shares of a host are sold as, and the part that the kernel keeps. Pure.
 
 ``docs/reference/entitlement.rst`` has the formulas and the proof.
 """
@@ -59,12 +59,12 @@ class Sale:
         """Return the CPUs that a share is sold as."""
         return self.cpus / self.shares
 
-    def sold(self, claim: Fraction | int, vcpus: int) -> Fraction:
-        """Return the CPUs that a claim is sold as: at most one for each shared vCPU."""
-        return min(Fraction(vcpus), claim * self.cpus_per_share)
+    def sold(self, amount: Fraction | int, vcpus: int) -> Fraction:
+        """Return the CPUs that shares are sold as: at most one for each shared vCPU."""
+        return min(Fraction(vcpus), amount * self.cpus_per_share)
 
     def promised(
-        self, claim: int, vcpus: int, default_weight: int = DEFAULT_WEIGHT[2]
+        self, amount: int, vcpus: int, default_weight: int = DEFAULT_WEIGHT[2]
     ) -> Fraction:
         """Return what the kernel keeps of the sold CPUs while the host is sold full.
 
@@ -75,13 +75,13 @@ class Sale:
         :param default_weight: the weight that the kernel gives a new cgroup.
         """
         cpus = frozenset(range(self.cpus))
-        guests = {"server": Contender(weight=max(1, claim), threads={cpus: vcpus})}
+        guests = {"server": Contender(weight=max(1, amount), threads={cpus: vcpus})}
         # As many threads as CPUs load all CPUs evenly: no other division of the shares leaves
         # less for the server.
-        if others := int(self.shares) - claim if self.shares > claim else 0:
+        if others := int(self.shares) - amount if self.shares > amount else 0:
             guests["others"] = Contender(weight=others, threads={cpus: self.cpus})
         machines = Slice.of_guests(guests, default_weight)
-        return min(self.sold(claim, vcpus), floor_cpus({"": machines})["/server"])
+        return min(self.sold(amount, vcpus), floor_cpus({"": machines})["/server"])
 
 
 def _whole(shares: Inventory) -> Fraction:

@@ -84,7 +84,7 @@ def _requested_shares(domain: Domain, shared_vcpus: int) -> int:
         return 0 if shares is None else shares.requested(shared_vcpus)
     # Nova older than release 32 does not write the extra specs into the domain.
     multiplier = multiplier_of(domain)
-    # Rounded half up, as Shares.claim does.
+    # Rounded half up, as Shares.requested does.
     return 0 if multiplier is None else int(multiplier * shared_vcpus + Fraction(1, 2))
 
 
@@ -106,7 +106,7 @@ def unnamed_tier(multiplier: Fraction | float | None) -> str:
 def tier_of_amounts(allocations: Iterable[Mapping[str, int]], tiers: Iterable[Tier]) -> str:
     """Return the name of the tier that the allocations of a server belong to.
 
-    A tier with a name is the tier of each server that has the VCPU_SHARES which the tier claims
+    A tier with a name is the tier of each server that has the VCPU_SHARES which the tier requests
     for the server's number of VCPU. A server without VCPU_SHARES has no tier: the server has none,
     has only dedicated vCPUs, or its cloud does not request VCPU_SHARES.
 
@@ -119,7 +119,7 @@ def tier_of_amounts(allocations: Iterable[Mapping[str, int]], tiers: Iterable[Ti
     if not shares or not vcpus:
         return NO_TIER
     multiplier = Fraction(shares, vcpus)
-    # A claim is rounded, so several tiers may claim the same: an exact multiplier comes first.
+    # Shares are rounded, so several tiers may request the same: an exact multiplier comes first.
     for tier in sorted(tiers, key=lambda t: abs(Fraction(t.shares.amount) - multiplier)):
         if tier.shares.requested(vcpus) == shares:
             return tier.name
@@ -138,8 +138,8 @@ def flavor_shares(domain: Domain) -> Shares | None:
 def shares_faults(domain: Domain) -> tuple[Fault, ...]:
     """Return the faults of the extra specs for shares in the flavor of a guest.
 
-    A weight without a claim is none: whether nova-scheduler claims shares by the weight shows in
-    the allocation.
+    A weight without a request is none: whether nova-scheduler requests shares by the weight shows
+    in the allocation.
     """
     flavor = _flavor(domain)
     if flavor is None:
