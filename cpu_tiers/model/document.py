@@ -31,16 +31,6 @@ def load_json(content: bytes | str, **hooks: Any) -> Any:
     return document
 
 
-def is_json_type(content_type: str) -> bool:
-    """Tell whether a body is meant to be JSON, by its content type, which may be missing.
-
-    If such a body is not JSON, the end of the body was lost on the way, or the whole body. A
-    repeated GET may get all of it. A body with another content type, such as the HTML of a proxy,
-    comes again.
-    """
-    return not content_type or content_type.lower().startswith("application/json")
-
-
 _KINDS: Mapping[type[Any], str] = {dict: "an object", list: "a list", str: "a text"}
 _MOST_CHARACTERS = 60
 

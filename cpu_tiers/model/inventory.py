@@ -119,24 +119,6 @@ def limits_of(
     return "; ".join(filter(None, limits))
 
 
-def fitting_servers(
-    amounts: Mapping[str, int], inventories: Mapping[str, Inventory], used: Mapping[str, int]
-) -> int:
-    """Return how many more servers with these requested amounts fit.
-
-    :param amounts: at least one of the amounts must not be 0.
-    :param used: the amounts that are allocated already.
-    """
-    # A guest without shared vCPUs or shares does not request the class at all.
-    amounts = {name: amount for name, amount in amounts.items() if amount}
-    if any(name not in inventories for name in amounts):
-        return 0
-    if any(inventories[name].units.refusing(amount) for name, amount in amounts.items()):
-        return 0
-    unused = {name: inventories[name].capacity - used.get(name, 0) for name in amounts}
-    return max(0, min(unused[name] // amount for name, amount in amounts.items()))
-
-
 def divide_reserved(amount: int, totals: Sequence[int]) -> tuple[int, ...]:
     """Divide a reserved amount evenly among providers, no more than each of them has.
 

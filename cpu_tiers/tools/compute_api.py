@@ -20,9 +20,8 @@ from requests import JSONDecodeError
 from requests.exceptions import ContentDecodingError
 
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
-from cpu_tiers.model.document import is_json_type
 from cpu_tiers.tools.http.bounds import bound_fault
-from cpu_tiers.tools.http.retries import may_pass, retry_after_of, retrying
+from cpu_tiers.tools.http.retries import is_json_type, may_pass, retry_after_of, retrying
 from cpu_tiers.tools.http.services import Services, tls_fault
 
 Document = Mapping[str, Any]

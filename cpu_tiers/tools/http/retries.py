@@ -24,6 +24,16 @@ REPEATED_STATUSES = frozenset({429, 500, 502, 503, 504})
 """
 
 
+def is_json_type(content_type: str) -> bool:
+    """Tell whether a body is meant to be JSON, by its content type, which may be missing.
+
+    If such a body is not JSON, the end of the body was lost on the way, or the whole body. A
+    repeated GET may get all of it. A body with another content type, such as the HTML of a proxy,
+    comes again.
+    """
+    return not content_type or content_type.lower().startswith("application/json")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
     """How often and how long to repeat a request, or an operation of several requests.

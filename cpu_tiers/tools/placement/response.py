@@ -9,12 +9,13 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from cpu_tiers.accounting.holdings import Amounts, Portion
-from cpu_tiers.model.document import is_json_type, load_json
+from cpu_tiers.model.document import load_json
 from cpu_tiers.model.inventory import MAX_CAPACITY, Inventory
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.placement import records
 from cpu_tiers.placement.errors import PlacementAnswerCutOff, PlacementAnswerInvalid
 from cpu_tiers.placement.records import AMOUNTS, INSTANCE, Consumer, Inventories, Traits
+from cpu_tiers.tools.http.retries import is_json_type
 
 T = TypeVar("T")
 

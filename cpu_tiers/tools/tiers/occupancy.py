@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.inventory import Inventory, fitting_servers
+from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.tools.tiers.contenders import EMULATOR, Contender, Divide, Slice, beside_emulators
 from cpu_tiers.tools.tiers.domain import Domain
 from cpu_tiers.tools.tiers.entitlement import entitlement_cpus
@@ -206,3 +206,21 @@ class Occupancy:
         threads = Counter(map(self.present, domain.vcpu_sets))
         pinned = self.present(domain.emulator_set) if domain.emulator_set else frozenset[int]()
         return self.weight(domain), threads, pinned or frozenset[int]().union(*threads)
+
+
+def fitting_servers(
+    amounts: Mapping[str, int], inventories: Mapping[str, Inventory], used: Mapping[str, int]
+) -> int:
+    """Return how many more servers with these requested amounts fit.
+
+    :param amounts: at least one of the amounts must not be 0.
+    :param used: the amounts that are allocated already.
+    """
+    # A guest without shared vCPUs or shares does not request the class at all.
+    amounts = {name: amount for name, amount in amounts.items() if amount}
+    if any(name not in inventories for name in amounts):
+        return 0
+    if any(inventories[name].units.refusing(amount) for name, amount in amounts.items()):
+        return 0
+    unused = {name: inventories[name].capacity - used.get(name, 0) for name in amounts}
+    return max(0, min(unused[name] // amount for name, amount in amounts.items()))

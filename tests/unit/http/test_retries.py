@@ -9,6 +9,7 @@ from keystoneauth1 import exceptions as ksa
 
 from cpu_tiers.tools.http.retries import (
     RetryPolicy,
+    is_json_type,
     may_pass,
     retry_after_of,
     retrying,
@@ -98,3 +99,17 @@ def test_no_attempt_begins_when_the_time_is_over() -> None:
     with pytest.raises(ksa.HttpError):
         refusals.repeated(seconds=8)
     assert refusals.pauses == []
+
+
+@pytest.mark.parametrize(
+    ("content_type", "is_json"),
+    [
+        pytest.param("", True, id="no header"),
+        pytest.param("application/json", True, id="JSON"),
+        pytest.param("Application/JSON; charset=UTF-8", True, id="JSON with a charset"),
+        pytest.param("text/html", False, id="the page of a proxy"),
+        pytest.param("text/plain", False, id="text"),
+    ],
+)
+def test_the_content_type_tells_whether_a_body_is_json(content_type: str, is_json: bool) -> None:
+    assert is_json_type(content_type) is is_json

@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.errors import FaultList
-from cpu_tiers.model.document import DocumentPlace, is_json_type
+from cpu_tiers.model.document import DocumentPlace
 
 
 def place() -> DocumentPlace:
@@ -56,17 +56,3 @@ def test_unknown_keys() -> None:
         "answer.json, ids: got a list; cpu-tiers knows id, name here",
         "answer.json, : got 3; cpu-tiers knows id, name here",
     ]
-
-
-@pytest.mark.parametrize(
-    ("content_type", "claims"),
-    [
-        pytest.param("", True, id="no header"),
-        pytest.param("application/json", True, id="JSON"),
-        pytest.param("Application/JSON; charset=UTF-8", True, id="JSON with a charset"),
-        pytest.param("text/html", False, id="the page of a proxy"),
-        pytest.param("text/plain", False, id="text"),
-    ],
-)
-def test_the_content_type_tells_whether_a_body_is_json(content_type: str, claims: bool) -> None:
-    assert is_json_type(content_type) is claims

@@ -1,9 +1,10 @@
 import pytest
 
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.inventory import Inventory, fitting_servers
+from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.tools.tiers.domain import Domain
+from cpu_tiers.tools.tiers.occupancy import fitting_servers
 from cpu_tiers.tools.tiers.tier import requested_amounts
 
 SHARED = CpuSet(range(4))
