@@ -136,6 +136,23 @@ def solve(problem: Problem, seconds: float, start: Counts | None = None) -> Coun
     return columns.counts(values, info.mip_dual_bound)
 
 
+def rounded_row(
+    factors: Mapping[int, float], free: int, size: float
+) -> tuple[dict[int, float], float, float]:
+    """Return what a row of amounts says of whole servers, in units of the size of a new server.
+
+    Without this row, half a new server has room in half its size, and the bound is far away. It is
+    the inequality of mixed-integer rounding (Nemhauser and Wolsey 1990).
+    """
+    whole, rest = divmod(free / size, 1)
+    rounded = {}
+    for column, factor in factors.items():
+        full, part = divmod(factor / size, 1)
+        if value := full + max(0.0, part - rest) / (1 - rest):
+            rounded[column] = value
+    return rounded, -math.inf, whole
+
+
 def _stop_after(highs: highspy.Highs, seconds: float) -> None:
     """Let the solver end after a time of this process's CPU: the machine may be busy."""
     import highspy
@@ -207,6 +224,8 @@ class _Columns:
             free = problem.free[row]
             if free >= 0:
                 self.rows.append((dict(factors), -math.inf, float(free)))
+                if sizes := {n for column, n in factors.items() if column >= self._targets_from}:
+                    self.rows.append(rounded_row(factors, free, max(sizes)))
             else:
                 self._add_excess(dict(factors), free, is_mended=row in problem.mends)
 

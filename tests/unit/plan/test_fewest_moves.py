@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -65,19 +65,25 @@ class SmallCloud:
         self, is_done: Callable[[Places], bool], closed: frozenset[str] = frozenset()
     ) -> int | None:
         """Return the fewest moves after which a condition holds; ``None`` for none up to MOST."""
+        for number, states in enumerate(self.reached(MOST, closed)):
+            if any(map(is_done, states)):
+                return number
+        return None
+
+    def reached(
+        self, most: int, closed: frozenset[str] = frozenset()
+    ) -> Iterator[Sequence[Places]]:
+        """Yield the hosts of all servers after 0, 1, … moves, each in all ways."""
         states = {tuple(sorted((uuid, s.host) for uuid, s in self.servers.items()))}
-        for number in range(MOST + 1):
+        for _ in range(most + 1):
+            yield [dict(state) for state in states]
             following = set()
-            for state in states:
-                places = dict(state)
-                if is_done(places):
-                    return number
+            for places in map(dict, states):
                 free = self.free(places)
                 for uuid, goal in itertools.product(places, self.totals):
                     if goal not in closed and self.may_move(uuid, goal, places, free):
                         following.add(tuple(sorted({**places, uuid: goal}.items())))
             states = following
-        return None
 
     def may_move(
         self, uuid: str, goal: str, places: Places, free: Mapping[str, tuple[int, ...]]
@@ -121,6 +127,28 @@ def test_room(number: int) -> None:
     plan = make_plan(cloud.hosts(), question, seconds=20)
     check(cloud.hosts(), question, least, is_done=plan.after > 0)
     assert not plan.after or least is None or len(plan.steps) >= least
+
+
+@pytest.mark.parametrize("number", range(part(150)))
+def test_most_room(number: int) -> None:
+    rng = random.Random(f"{SEED} most {number}")
+    cloud, moves = SmallCloud(rng), rng.randint(0, 3)
+    wanted = rng.randint(1, 4), rng.randint(1, 4)
+
+    def rooms(places: Places) -> int:
+        free = cloud.free(places).values()
+        return sum(min(cpus // wanted[0], memory // wanted[1]) for cpus, memory in free)
+
+    most = max(rooms(places) for states in cloud.reached(moves) for places in states)
+    asked = query(group(VCPU=wanted[0], MEMORY_MB=wanted[1]))
+    question = Question(room=(asked,), wanted=None, most_moves=moves)
+    hosts = cloud.hosts()
+    searched, plan = (make_plan(hosts, question, seconds=seconds) for seconds in (0, 20))
+    assert_each_step_fits(hosts, plan)
+    assert len(plan.steps) <= moves
+    assert searched.after <= plan.after <= most
+    assert plan.bound is None or plan.bound >= most
+    assert not plan.is_proven or plan.after == most
 
 
 @pytest.mark.parametrize("number", range(part(150)))

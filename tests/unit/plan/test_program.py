@@ -1,5 +1,9 @@
 """The program of whole numbers: counts of leaving and arriving servers, and the bound."""
 
+import itertools
+import math
+import random
+
 import pytest
 
 from cpu_tiers.tools.plan.program import (
@@ -8,8 +12,10 @@ from cpu_tiers.tools.plan.program import (
     Departure,
     KindPlace,
     Problem,
+    rounded_row,
     solve,
 )
+from tests.draws import SEED, part
 
 
 def cpus(host: str, amount: int) -> Amounts:
@@ -64,3 +70,23 @@ def test_an_excess_ends_or_nothing_enters() -> None:
     mended = solve(problem._replace(wanted=0, mends=frozenset(over)), 20)
     assert mended is not None
     assert mended.leaving == [1]
+
+
+def test_the_row_of_whole_servers() -> None:
+    # A new server needs 8, and 6 are free. A server of 4 that leaves makes room for the new one,
+    # and a server of 2 takes only what the new server has no use for.
+    assert rounded_row({0: -4.0, 1: 2.0, 2: 8.0}, 6, 8.0) == ({0: -1.0, 2: 1.0}, -math.inf, 0.0)
+    # 2 are free. Two servers of 3 must leave. -3/8 is -1 and 5/8, of which 2/8 are free anyway:
+    # -1 + (5/8 - 2/8) / (1 - 2/8) = -1/2. A server of 8 takes the room of one.
+    assert rounded_row({0: -3.0, 1: 8.0}, 2, 8.0) == ({0: -0.5, 1: 1.0}, -math.inf, 0.0)
+
+
+@pytest.mark.parametrize("number", range(part(50)))
+def test_the_row_of_whole_servers_excludes_no_whole_numbers(number: int) -> None:
+    rng = random.Random(f"{SEED} rounded {number}")
+    size, free = rng.randint(1, 9), rng.randint(0, 20)
+    amounts = [float(size), *(rng.choice([-1.0, 1.0]) * rng.randint(1, 12) for _ in range(3))]
+    factors, _, most = rounded_row(dict(enumerate(amounts)), free, float(size))
+    for counts in itertools.product(range(5), repeat=4):
+        if sum(n * amount for n, amount in zip(counts, amounts, strict=True)) <= free:
+            assert sum(counts[n] * factor for n, factor in factors.items()) <= most + 1e-9
