@@ -1,23 +1,48 @@
 """A MariaDB and a RabbitMQ for Nova: empty, in a folder, and only for these tests."""
 
 import getpass
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pymysql
 
-from tests.processes.daemons import Daemon, free_port, listens
+from tests.processes.daemons import Daemon, free_port, kill, listens
 
 RABBITMQ = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 """The wrapper in PATH of Debian runs only as the user rabbitmq."""
 
+MEMORY, GIB = Path("/dev/shm"), 2**30  # noqa: S108  # a folder of its own is made there
+
+
+@contextmanager
+def memory() -> Iterator[Path]:
+    """Yield a folder in memory, or on a disk if the machine has no room there.
+
+    MariaDB waits for the disk at each new table and index, and Nova has hundreds of them.
+    """
+    has_room = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > GIB
+    with tempfile.TemporaryDirectory(
+        prefix="cpu-tiers-", dir=MEMORY if has_room else None
+    ) as folder:
+        yield Path(folder)
+
 
 @contextmanager
 def mariadb(folder: Path, databases: Iterable[str]) -> Iterator[str]:
-    """Run a server with these databases; yield their URL without the name of a database."""
-    data, port, user = folder / "mariadb", free_port(), getpass.getuser()
+    """Run a server with these databases; yield their URL without the name of a database.
+
+    :param folder: for the log.
+    """
+    with memory() as data:
+        yield from _mariadb(folder, data, databases)
+
+
+def _mariadb(folder: Path, data: Path, databases: Iterable[str]) -> Iterator[str]:
+    port, user = free_port(), getpass.getuser()
     subprocess.run(
         [
             *("mariadb-install-db", "--no-defaults", f"--datadir={data}", f"--user={user}"),
@@ -28,7 +53,7 @@ def mariadb(folder: Path, databases: Iterable[str]) -> Iterator[str]:
     )
     command = [
         *("mariadbd", "--no-defaults", f"--datadir={data}", f"--user={user}"),
-        *("--bind-address=127.0.0.1", f"--port={port}", f"--socket={folder / 'mariadb.sock'}"),
+        *("--bind-address=127.0.0.1", f"--port={port}", f"--socket={data / 'socket'}"),
         *("--skip-name-resolve", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"),
         "--max-connections=1000",
     ]
@@ -40,7 +65,7 @@ def mariadb(folder: Path, databases: Iterable[str]) -> Iterator[str]:
                 connection.cursor().execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb3")
         yield f"mysql+pymysql://root@127.0.0.1:{port}/"
     finally:
-        daemon.stop()
+        kill([daemon])
 
 
 @contextmanager
@@ -70,5 +95,4 @@ def rabbitmq(folder: Path) -> Iterator[str]:
         broker.start(lambda: listens(port))
         yield f"rabbit://guest:guest@127.0.0.1:{port}/"
     finally:
-        broker.stop()
-        names.stop()
+        kill([broker, names])

@@ -81,6 +81,12 @@ def nova(folder: Path, transport: str, placement_url: str, others_url: str) -> S
             "endpoint_override": others_url,
         },
         "glance": {"endpoint_override": others_url},
+        "oslo_limit": {
+            **without_keystone,
+            "endpoint": f"{others_url}/v3",
+            "endpoint_override": f"{others_url}/v3",
+            "endpoint_id": "nova",
+        },
         "cache": {"enabled": False},
         "vnc": {"enabled": False},
     }

@@ -30,8 +30,8 @@ SCHEDULER = {
 
 
 @pytest.fixture(scope="session")
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    """A control plane, to which tests add hosts; in the end no log has warnings or errors."""
+def unscheduled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    """A cloud whose nova-scheduler waits for :func:`cloud`; in the end no log has complaints."""
     with control(tmp_path_factory.mktemp("cloud"), SCHEDULER) as plane:
         cloud = Cloud(control=plane)
         read_database(plane.conf)
@@ -39,16 +39,25 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
         assert cloud.complaints() == []
 
 
+@pytest.fixture(scope="session")
+def cloud(unscheduled: Cloud) -> Cloud:
+    """A control plane, to which tests add hosts."""
+    unscheduled.control.start_again(unscheduled.control.add("nova-scheduler"))
+    return unscheduled
+
+
 @pytest.fixture(autouse=True)
-def nothing_left(cloud: Cloud) -> Iterator[None]:
+def nothing_left(unscheduled: Cloud) -> Iterator[None]:
     """Delete the servers of a test, and check that no allocations and no pins are left.
 
     The destination of a move learns of the confirmation only in its next periodic run. The pins
     of a server that was deleted before are freed only in the same run.
     """
     yield
-    cloud.delete(*cloud.servers())
-    cloud.wait_until(lambda: not cloud.used() and not pinned(), "nothing is held or pinned")
+    unscheduled.delete(*unscheduled.servers())
+    unscheduled.wait_until(
+        lambda: not unscheduled.used() and not pinned(), "nothing is held or pinned"
+    )
 
 
 def pinned() -> list[int]:

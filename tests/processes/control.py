@@ -2,7 +2,8 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,8 +11,9 @@ from pathlib import Path
 from tests.processes import configuration
 from tests.processes.backing import mariadb, rabbitmq
 from tests.processes.client import Client
+from tests.processes.clock import Clock
 from tests.processes.configuration import Sections
-from tests.processes.daemons import ROOT, Daemon, free_port, listens, stop
+from tests.processes.daemons import ROOT, Daemon, free_port, kill, listens, wait_for
 from tests.processes.stand_ins import stand_ins
 
 BIN = Path(sys.executable).parent
@@ -20,23 +22,33 @@ DATABASES = ("placement", "nova_api", "nova_cell0", "nova")
 
 @dataclass(kw_only=True)
 class Services:
-    """Services of Nova and Placement, with their logs in one folder."""
+    """Services of Nova and Placement, with their logs in one folder.
+
+    :param env: variables of all services.
+    """
 
     folder: Path
+    env: Mapping[str, str] = field(default_factory=dict)
     daemons: list[Daemon] = field(default_factory=list)
+    ports: list[int] = field(default_factory=list)
 
     def add(self, name: str, command: Sequence[str], **env: str) -> Daemon:
         """Add a service that does not run yet."""
-        daemon = Daemon(name=name, command=command, folder=self.folder, env=env)
+        daemon = Daemon(name=name, command=command, folder=self.folder, env={**self.env, **env})
         self.daemons.append(daemon)
         return daemon
 
     def serve(self, name: str, module: str, **env: str) -> str:
-        """Start a WSGI application; return its URL."""
+        """Start a WSGI application; return its URL, before the application serves it."""
         port = free_port()
         command = [sys.executable, "-m", "tests.processes.serve", module, str(port)]
-        self.add(name, command, **env).start(lambda: listens(port))
+        self.add(name, command, **env).launch()
+        self.ports.append(port)
         return f"http://127.0.0.1:{port}"
+
+    def wait_until_all_serve(self) -> None:
+        """Wait until all WSGI applications serve their URLs."""
+        wait_for(lambda: all(map(listens, self.ports)), "all ports are open", self.daemons)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +59,7 @@ class Control:
     :param common: the options of all services of Nova.
     :param scheduler: the options of nova-scheduler.
     :param conf: the nova.conf of the control plane, with the URLs of the databases.
+    :param clock: the time of day of all services.
     """
 
     services: Services
@@ -56,6 +69,7 @@ class Control:
     conf: Path
     placement: Client
     nova: Client
+    clock: Clock
 
     def write_conf(self, folder: Path, *parts: Sections) -> Path:
         """Write the nova.conf of the control plane with more options; return its path."""
@@ -68,36 +82,45 @@ class Control:
         heartbeat: str | None = service.get("updated_at")
         return heartbeat
 
-    def start(self, binary: str) -> None:
-        """Start a service."""
-        command = [str(BIN / binary), "--config-file", str(self.conf)]
-        self.start_again(self.services.add(binary, command))
+    def add(self, binary: str) -> Daemon:
+        """Add a service that does not run yet."""
+        return self.services.add(binary, [str(BIN / binary), "--config-file", str(self.conf)])
 
     def start_again(self, service: Daemon) -> None:
         """Start a service that has the name of its program, and wait for its heartbeat."""
         before = self.heartbeat(service.name)
-        service.start(lambda: self.heartbeat(service.name) != before)
+        service.launch()
+        self.wait_for_heartbeat(service.name, before)
+
+    def wait_for_heartbeat(self, binary: str, before: str | None) -> None:
+        """Wait until the last heartbeat of a service is another than before."""
+        wait_for(
+            lambda: self.heartbeat(binary) != before,
+            f"{binary} has a heartbeat",
+            self.services.daemons,
+        )
 
 
 @contextmanager
 def control(folder: Path, scheduler: Sections) -> Iterator[Control]:
-    """Run a control plane with these options of nova-scheduler."""
+    """Run a control plane, still without the nova-scheduler that gets these options.
+
+    Programs that do not need each other start at the same time.
+    """
     with ExitStack() as cleanup:
-        databases = cleanup.enter_context(mariadb(folder, DATABASES))
-        transport = cleanup.enter_context(rabbitmq(folder))
-        others = cleanup.enter_context(stand_ins())
-        services = Services(folder=folder)
-        cleanup.callback(stop, services.daemons)
+        with ThreadPoolExecutor() as threads:
+            backing = rabbitmq(folder), mariadb(folder, DATABASES), stand_ins()
+            transport, databases, others = threads.map(cleanup.enter_context, backing)
+        clock = Clock.build(folder)
+        services = Services(folder=folder, env=clock.environment)
+        cleanup.callback(kill, services.daemons)
         home = configuration.placement(folder, f"{databases}placement")
         placement = services.serve(
             "placement", "placement.wsgi.api", OS_PLACEMENT_CONFIG_DIR=str(home)
         )
         common = configuration.nova(folder, transport, placement, others)
         conf = configuration.control(folder, databases, common, scheduler)
-        manage(conf, "api_db", "sync")
-        manage(conf, "cell_v2", "map_cell0", "--database_connection", f"{databases}nova_cell0")
-        manage(conf, "db", "sync")
-        manage(conf, "cell_v2", "create_cell", "--name", "cell1")
+        make_cells(conf, databases)
         nova = services.serve(
             "nova-api", "nova.wsgi.osapi_compute", OS_NOVA_CONFIG_DIR=str(conf.parent)
         )
@@ -109,14 +132,16 @@ def control(folder: Path, scheduler: Sections) -> Iterator[Control]:
             conf=conf,
             placement=Client(placement, "placement 1.39"),
             nova=Client(f"{nova}/v2.1", "compute 2.96"),
+            clock=clock,
         )
-        plane.start("nova-conductor")
-        plane.start("nova-scheduler")
+        plane.add("nova-conductor").launch()
+        services.wait_until_all_serve()
+        plane.wait_for_heartbeat("nova-conductor", None)
         yield plane
 
 
-def manage(conf: Path, *arguments: str) -> None:
-    """Run nova-manage."""
-    command = [str(BIN / "nova-manage"), "--config-file", str(conf), *arguments]
+def make_cells(conf: Path, databases: str) -> None:
+    """Make the tables of Nova, and its cells."""
+    command = [sys.executable, "-m", "tests.processes.cells", str(conf), databases]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,6 +47,11 @@ class Daemon:
 
     def start(self, ready: Callable[[], object]) -> None:
         """Start the program, and wait until the program is ready."""
+        self.launch()
+        wait_for(ready, f"{self.name} is ready", [self])
+
+    def launch(self) -> None:
+        """Start the program."""
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 self.command,
@@ -56,7 +62,6 @@ class Daemon:
                 stderr=output,
                 start_new_session=True,
             )
-        wait_for(ready, f"{self.name} is ready", [self])
 
     def run(self) -> subprocess.CompletedProcess[str]:
         """Run the program until the program ends by itself; return its status and its output."""
@@ -116,6 +121,16 @@ def wait_for(condition: Callable[[], object], what: str, daemons: Sequence[Daemo
             (f"not until {what}", *(daemon.last_lines() for daemon in daemons))
         )
         time.sleep(0.25)
+
+
+def kill(daemons: Sequence[Daemon]) -> None:
+    """Kill programs whose data nobody needs, with the processes that they have started."""
+    for daemon in daemons:
+        if daemon._process:
+            with suppress(ProcessLookupError):
+                os.killpg(daemon._process.pid, signal.SIGKILL)
+            daemon._process.wait()
+            daemon._process = None
 
 
 def stop(daemons: Sequence[Daemon]) -> None:

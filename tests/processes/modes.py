@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from cpu_tiers.conf.quota import UNIFIED_LIMITS
 from tests.processes import vendor
 from tests.processes.client import Client
 from tests.processes.cloud import Cloud
 from tests.processes.configuration import Sections
 from tests.processes.control import BIN
-from tests.processes.daemons import Daemon, free_port, wait_for
+from tests.processes.daemons import Daemon, free_port, stop, wait_for
+from tests.processes.faulty_placement import FaultyPlacement, faulty_placement
 from tests.processes.hosts import TWO_NODES
-from tests.processes.slow_placement import SlowPlacement, slow_placement
 
 MODES = {"threading": "wraps", "eventlet": "wrapt"}
 """Both modes, each with the way in which a vendor's product wraps functions of Nova there."""
@@ -39,7 +40,7 @@ class Mode:
 
     :param name: ``threading`` or ``eventlet``; also the name of the compute host.
     :param cloud: the cloud, seen through the nova-api of this mode.
-    :param placement: what nova-scheduler takes for Placement.
+    :param placement: what the services take for Placement.
     :param record: the record of decisions.
     """
 
@@ -47,7 +48,7 @@ class Mode:
     cloud: Cloud
     scheduler: Daemon
     api: Daemon
-    placement: SlowPlacement
+    placement: FaultyPlacement
     record: Path
 
     @property
@@ -91,15 +92,16 @@ def api_beside_vendor(port: int) -> list[str]:
     ]
 
 
-def environment(mode: str, way: str, conf: Path) -> dict[str, str]:
+def environment(mode: str, way: str, folder: Path) -> dict[str, str]:
     """Return the environment of a service in a concurrency mode, beside the product of a vendor.
 
     :param way: how the product wraps functions of Nova.
+    :param folder: has the nova.conf of nova-api.
     """
     return {
         "VENDOR": way,
         "OS_NOVA_DISABLE_EVENTLET_PATCHING": str(mode == "threading"),
-        "OS_NOVA_CONFIG_DIR": str(conf.parent),
+        "OS_NOVA_CONFIG_DIR": str(folder),
         # PyPI's uWSGI starts the interpreter again after SIGHUP, outside of its environment.
         "PYTHONPATH": sysconfig.get_path("purelib"),
     }
@@ -111,18 +113,20 @@ def services(cloud: Cloud, name: str) -> Iterator[Mode]:
     folder, port = cloud.home(name), free_port()
     folder.mkdir()
     record = folder / "decisions.json"
-    with slow_placement(cloud.placement.url) as placement:
+    with faulty_placement(cloud.placement.url, folder) as placement:
         options: Sections = {
+            **placement.options,
             "scheduler": {"workers": 2},
-            "placement": {"endpoint": placement.url},
             "api": {"refuse_faulty_flavors": True},
             "filter_scheduler": {
                 "decision_record_file": record,
                 "give_back_oversold_claims": True,
             },
+            # At each boot, nova-api asks Placement what a project has.
+            "quota": {"driver": UNIFIED_LIMITS, "count_vcpu_shares": True},
         }
         conf = cloud.control.write_conf(folder, options, PROFILER)
-        env = environment(name, MODES[name], conf)
+        env = {**cloud.control.clock.environment, **environment(name, MODES[name], conf.parent)}
         commands = {
             SCHEDULER: [*beside_vendor(SCHEDULER), str(conf)],
             "nova-api": api_beside_vendor(port),
@@ -136,42 +140,50 @@ def services(cloud: Cloud, name: str) -> Iterator[Mode]:
         mode = Mode(
             name=name, cloud=own, scheduler=scheduler, api=api, placement=placement, record=record
         )
-        api.start(lambda: True)  # loads while the others start
-        try:
-            with _running(cloud, scheduler), _compute(cloud, name, env):
-                wait_for(lambda: LOADED in api.text, "nova-api is loaded", [api])
-                yield mode
-        finally:
-            api.stop()
+        before = cloud.control.heartbeat(SCHEDULER)
+        with _running(mode), compute(cloud, name, placement, name):
+            cloud.control.wait_for_heartbeat(SCHEDULER, before)
+            mode.wait_until(lambda: LOADED in api.text, "nova-api is loaded")
+            yield mode
 
 
 @contextmanager
 def without_scheduler(cloud: Cloud) -> Iterator[None]:
-    """Stop the nova-scheduler of the cloud, and start it again after the context."""
-    (own,) = (each for each in cloud.control.services.daemons if each.name == SCHEDULER)
-    own.stop()
+    """Stop the nova-scheduler of the cloud, if it runs; start it again after the context."""
+    own = [each for each in cloud.control.services.daemons if each.name == SCHEDULER]
+    stop(own)
     try:
         yield
     finally:
-        cloud.control.start_again(own)
+        for scheduler in own:
+            cloud.control.start_again(scheduler)
 
 
 @contextmanager
-def _running(cloud: Cloud, scheduler: Daemon) -> Iterator[None]:
+def _running(mode: Mode) -> Iterator[None]:
+    """Run nova-scheduler and nova-api, which start beside what the context starts."""
+    daemons = mode.scheduler, mode.api
     try:
-        cloud.control.start_again(scheduler)
+        for daemon in daemons:
+            daemon.launch()
         yield
     finally:
-        scheduler.stop()
+        stop(daemons)
 
 
 @contextmanager
-def _compute(cloud: Cloud, name: str, env: dict[str, str]) -> Iterator[None]:
-    """Run a nova-compute on a host that is gone in the end."""
+def compute(
+    cloud: Cloud, name: str, placement: FaultyPlacement, mode: str, *parts: Sections
+) -> Iterator[None]:
+    """Run a nova-compute in a concurrency mode on a host that is gone in the end.
+
+    :param name: of the host.
+    :param parts: more of the nova.conf of the host.
+    """
+    env = {**TWO_NODES, **environment(mode, MODES[mode], cloud.home(name))}
     command = beside_vendor("nova-compute")
-    cloud.start_compute(name, PROFILER, command=command, env={**TWO_NODES, **env})
     try:
+        cloud.start_compute(name, PROFILER, placement.options, *parts, command=command, env=env)
         yield
     finally:
-        cloud.computes[name].stop()
-        cloud.forget_compute(name)
+        cloud.remove_compute(name)

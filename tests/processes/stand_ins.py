@@ -1,4 +1,4 @@
-"""Answers to Nova's HTTP requests: a Glance with one image, a Neutron without ports."""
+"""Answers to Nova's requests: a Glance with an image, a Neutron without ports, and limits."""
 
 import json
 import threading
@@ -32,6 +32,34 @@ _GLANCE: dict[str, Any] = {
     "/v2/schemas/image": {"name": "image", "properties": {key: {} for key in _RECORD}},
     f"/v2/images/{IMAGE}": _RECORD,
 }
+LIMITS = {
+    "servers": 100,
+    "class:VCPU": 100,
+    "class:PCPU": 100,
+    "class:MEMORY_MB": 100_000,
+    "class:DISK_GB": 1000,
+    "class:CUSTOM_VCPU_SHARES": 5000,
+    "server_metadata_items": 100,
+    "server_injected_files": 100,
+    "server_injected_file_content_bytes": 100,
+    "server_injected_file_path_bytes": 100,
+}
+"""The registered limits of Keystone."""
+
+_SELF = {"rel": "self", "href": "/v3/"}
+_KEYSTONE: dict[str, Any] = {
+    "/v3": {"version": {"id": "v3.14", "status": "stable", "links": [_SELF]}},
+    "/v3/endpoints/nova": {"endpoint": {"id": "nova", "service_id": "nova"}},
+    "/v3/limits": {"limits": []},
+    "/v3/limits/model": {"model": {"name": "flat"}},
+    "/v3/registered_limits": {
+        "registered_limits": [
+            {"id": name, "service_id": "nova", "resource_name": name, "default_limit": limit}
+            for name, limit in LIMITS.items()
+        ]
+    },
+}
+_DOCUMENTS = {**_GLANCE, **_KEYSTONE}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -42,7 +70,7 @@ class Handler(BaseHTTPRequestHandler):
         collection = path.removeprefix("/v2.0/").removesuffix(".json").replace("-", "_")
         if path.endswith("/file"):
             self.send(DISK, "application/octet-stream")
-        elif document := _GLANCE.get(
+        elif document := _DOCUMENTS.get(
             path, {collection: []} if path.startswith("/v2.0/") else None
         ):
             self.send(json.dumps(document).encode(), "application/json")

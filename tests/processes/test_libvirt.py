@@ -23,6 +23,7 @@ from tests.libvirt.embedded import configure
 from tests.processes.cloud import Cloud
 from tests.processes.configuration import Sections
 from tests.processes.control import BIN
+from tests.processes.daemons import kill
 
 HOST = "real"
 
@@ -80,15 +81,19 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def root(cloud: Cloud, folder: Path, conf: Sections, site: Path) -> Iterator[Path]:
-    """The folder of libvirt, on a host that runs, and whose Python has the plugin."""
+    """The folder of libvirt, on a host that runs, and whose Python has the plugin.
+
+    libvirt would give the library of the clock to QEMU.
+    """
+    path = os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])
     cloud.start_compute(
         HOST,
         conf,
         command=(str(BIN / "cpu-tiers-nova-compute"), "--config-file"),
-        env={"PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])},
+        env={"PYTHONPATH": path, "LD_PRELOAD": ""},
     )
     yield folder
-    cloud.computes[HOST].stop()
+    kill([cloud.computes[HOST]])
     for pid in guests(folder):  # Nova has deleted them, if it could
         os.kill(pid, signal.SIGKILL)
 
