@@ -63,18 +63,20 @@ class MoveSearch:
             if self.room.fits(place[1]):
                 yield place
 
-    def move(self, server: Server, avoided: Collection[str] = ()) -> Migration | None:
-        """Return the tightest place of a server beside its own host; ``None`` without one."""
-        best, least = None, float("inf")
+    def moves_of(self, server: Server, avoided: Collection[str] = ()) -> Iterator[Migration]:
+        """Yield the moves of a server to each place beside its own host."""
         for host, amounts in self.fitting(server.queries, server.kind):
-            if host == server.host or host in avoided:
-                continue
-            if server.apart and not self.room.fits(server.memberships(host)):
-                continue
-            left = sum(self.room.of(row) / amount for row, amount in amounts)
-            if left < least:
-                best, least = Migration(server, host, amounts), left
-        return best
+            is_apart = not server.apart or self.room.fits(server.memberships(host))
+            if is_apart and host != server.host and host not in avoided:
+                yield Migration(server, host, amounts)
+
+    def move(self, server: Server, avoided: Collection[str] = ()) -> Migration | None:
+        """Return the move of a server to the tightest place; ``None`` without a place."""
+
+        def left(move: Migration) -> float:
+            return sum(self.room.of(row) / amount for row, amount in move.amounts)
+
+        return min(self.moves_of(server, avoided), key=left, default=None)
 
     def forget(self) -> None:
         """Look at all places again, because the room has become larger."""

@@ -1,7 +1,9 @@
 """Whether every server finds a place if a host fails, in the order in which Nova would take.
 
 Nova evacuates the servers of a failed host one by one, each to the host with the most free memory
-and CPUs of those with room: the weighers of RAM and CPUs with their default multipliers. Pure.
+and CPUs of those with room: the weighers of RAM and CPUs with their default multipliers. Memory
+and CPUs count as parts of the most of any host; the weighers' scale, from the least to the most of
+the hosts with room, changed one verdict of 1,397 failures of small random clouds. Pure.
 """
 
 from __future__ import annotations
@@ -269,8 +271,10 @@ def _remedies(hosts: Hosts, loss: Loss) -> Iterator[Sequence[Migration]]:
         search = MoveSearch(rest)
         if search.make_room(server.queries) and search.moves:
             yield search.moves
-    others = (server for server in hosts.servers if server.host in loss.hosts)
     search = MoveSearch(hosts)
-    for server in (*homeless.values(), *others):
-        if not server.stays and server.queries and (move := search.move(server)):
+    movable = [server for server in hosts.servers if server.queries and not server.stays]
+    for server in movable:
+        if server.host in loss.hosts and (move := search.move(server)):
             yield [move]
+    for server in movable:
+        yield from ([move] for move in search.moves_of(server))

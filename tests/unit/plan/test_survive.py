@@ -1,14 +1,10 @@
 """Which servers find no place if a host fails, in the order in which Nova takes hosts."""
 
-import random
 from dataclasses import replace
 
-import pytest
-
-from cpu_tiers.tools.plan.hosts import Group, Hosts, Server
+from cpu_tiers.tools.plan.hosts import Group, Hosts
 from cpu_tiers.tools.plan.planner import Plan, Question
 from cpu_tiers.tools.plan.survive import Sets, Survival, Survivors, fullest_sets, make_survive
-from tests.draws import SEED, part
 from tests.unit.plan.clouds import equal_hosts, hosts_of, server
 from tests.unit.simulation.clouds import provider
 
@@ -90,30 +86,3 @@ def test_the_sets_with_the_most_servers_come_first() -> None:
     servers = [server("a", "h1", VCPU=1), server("b", "h2", VCPU=1), server("c", "h2", VCPU=1)]
     sets, is_complete = fullest_sets(hosts_of(equal_hosts(3, VCPU=8), servers), 2)
     assert (list(sets), is_complete) == ([("h2", "h1"), ("h2", "h0"), ("h1", "h0")], True)
-
-
-@pytest.mark.parametrize("number", range(part(60)))
-def test_each_host_may_fail_after_the_plan(number: int) -> None:
-    rng = random.Random(f"{SEED} survive {number}")
-    providers = equal_hosts(3, VCPU=8)
-    free = dict.fromkeys(["h0", "h1", "h2"], 8)
-    servers: list[Server] = []
-    for _ in range(rng.randint(3, 6)):
-        host, size = rng.choice(list(free)), rng.randint(1, 5)
-        if free[host] >= size:
-            free[host] -= size
-            apart = ("g",) if rng.random() < 0.2 else ()
-            servers.append(replace(server(f"s{len(servers)}", host, VCPU=size), apart=apart))
-    hosts = hosts_of(providers, servers, {"g": Group(most=2)})
-    found = survival(hosts)
-    room = hosts.room()
-    for step in found.plan.steps:
-        assert room.fits(step.move.entering())
-        room.take(step.move.entering())
-        room.take(step.leaving, -1)
-    after = hosts.after(found.plan.moves())
-    assert [loss.hosts for loss in found.left] == [
-        (name,) for name in hosts.names if homeless(after, name)
-    ]
-    assert len(found.left) <= len(found.bad)
-    assert bool(found.plan.steps) == (found.left != found.bad)
