@@ -84,7 +84,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     """Let warnings pass that are not caused by our modules; skip the tests of another day.
 
-    One of the classes with the same tests runs each day, and half of the tests of a slow module.
+    One of the classes with the same tests runs each day, and half of the other tests of a slow
+    module.
     """
     ours = [
         item for item in items if isinstance(item, pytest.Function) and HERE in item.path.parents
@@ -93,8 +94,9 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     for own in dict.fromkeys(item.cls for item in ours if item.cls):
         similar.setdefault(_first(own), []).append(own)
     today = {each for classes in similar.values() for each in draws.in_turn(classes)}
+    alone = {None, *(classes[0] for classes in similar.values() if len(classes) == 1)}
     left = [item for item in ours if not item.cls or item.cls in today]
-    slow = [item for item in left if item.path.name.startswith(SLOW)]
+    slow = [item for item in left if item.path.name.startswith(SLOW) and item.cls in alone]
     runs = {*left}.difference(slow).union(*draws.in_turn((slow[::2], slow[1::2])))
     for item in ours:
         item.add_marker(pytest.mark.filterwarnings(r"ignore:::(?!cpu_tiers|tests\.)"))
