@@ -9,6 +9,7 @@ its seed in its header, and ``CPU_TIERS_SEED`` repeats it on another day.
 import datetime
 import math
 import os
+import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -30,6 +31,11 @@ Case = TypeVar("Case")
 def in_turn(cases: Sequence[Case]) -> Sequence[Case]:
     """Return the cases whose turn it is: one of similar cases a day, in their order."""
     return cases if DAYS == 1 else [cases[SEED % len(cases)]]
+
+
+def half(cases: Sequence[Case]) -> Sequence[Case]:
+    """Return every other case, as the seed draws; each half meets each case of :func:`in_turn`."""
+    return cases if DAYS == 1 else cases[random.Random(SEED).randrange(2) :: 2]
 
 
 def drawn(full: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

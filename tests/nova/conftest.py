@@ -97,7 +97,7 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     alone = {None, *(classes[0] for classes in similar.values() if len(classes) == 1)}
     left = [item for item in ours if not item.cls or item.cls in today]
     slow = [item for item in left if item.path.name.startswith(SLOW) and item.cls in alone]
-    runs = {*left}.difference(slow).union(*draws.in_turn((slow[::2], slow[1::2])))
+    runs = {*left}.difference(slow).union(draws.half(slow))
     for item in ours:
         item.add_marker(pytest.mark.filterwarnings(r"ignore:::(?!cpu_tiers|tests\.)"))
         if item not in runs:
