@@ -25,8 +25,8 @@ class CloudMetrics:
     :param rooms: how many more servers of each tier fit; empty if nobody knows.
     :param groups: the names of the hosts of each availability zone or host aggregate.
     :param time: when the cloud was read, in seconds since 1970.
-    :param homeless: how many servers find no place if a host fails, for each host; ``None`` if
-        nobody knows.
+    :param homeless: how many servers find no place, for each failure of a host that leaves any
+        without a place; ``None`` if nobody knows.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of
 from cpu_tiers.tools.page.cloud_data import AuditedHost
 from cpu_tiers.tools.placement.cloud_reader import read_sold_cloud
 from cpu_tiers.tools.plan.read import read_cloud as hosts_of_plan
-from cpu_tiers.tools.plan.survive import homeless_servers
+from cpu_tiers.tools.plan.survive import losses
 from cpu_tiers.tools.simulation.project_sales import project_sales
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.sold import SoldCloud, SoldPart, sold_cloud
@@ -243,14 +243,19 @@ class CloudShow(NovaConfCommand, ListCommand):
     def _homeless(
         self, conf: cfg.ConfigOpts, source: CloudSource, snapshot: Snapshot
     ) -> list[int] | None:
-        """Return how many servers find no place if each host fails; ``None`` after a warning."""
+        """Return how many servers find no place, for each failure of a host that leaves any so.
+
+        :returns: ``None`` after a warning.
+        """
         try:
             self.find_tiers(conf, source)
             hosts = hosts_of_plan(
                 snapshot, lambda flavor: queries_of(conf, request_of(conf, flavor))
-            ).hosts
+            )
+            each = [(root,) for root in hosts.names]
             with ProgressLine("losing each host") as line:
-                return homeless_servers(hosts, partial(line.tell_number, "hosts"))
+                bad = losses(hosts, each, partial(line.tell_number, "hosts"))
+            return [len(loss.homeless) for loss in bad]
         except CpuTiersError as error:  # the other metrics are complete
             LOG.warning("Whether the cloud survives the loss of a host is left out: %s", error)
             return None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cpu_tiers.errors import printable
@@ -13,60 +12,45 @@ from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
 from cpu_tiers.tools.plan.planner import Plan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a plan command says.
+def moves_data(
+    plan: Plan, hosts: Mapping[str, str], services: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return the moves of a plan as data, in their order.
 
     :param hosts: the names of the hosts by the uuid of the root provider.
     :param services: the host of each nova-compute in Nova's API by the uuid of the root provider;
         a host without an entry has the same name there.
-    :param stay: the servers that stay although they should leave, with the reason of each.
     """
-
-    verdict: str
-    plan: Plan
-    hosts: Mapping[str, str]
-    services: Mapping[str, str]
-    stay: Sequence[tuple[Server, str]] = ()
-
-    @property
-    def proven(self) -> bool | int | None:
-        """Return true for a plan that is proven to be the best, and else the bound, if any."""
-        return True if self.plan.is_proven else self.plan.bound
-
-    def moves(self) -> list[dict[str, Any]]:
-        """Return the moves as data, in their order."""
-        return [
-            {
-                "server": step.move.server.uuid,
-                "name": step.move.server.name,
-                "from": self.hosts.get(step.source, step.source),
-                "to": self.hosts.get(step.move.host, step.move.host),
-                "after": list(step.after),
-                "live": not step.move.server.is_off,
-                "host": self.services.get(step.move.host, self.hosts.get(step.move.host, "")),
-            }
-            for step in self.plan.steps
-        ]
-
-    def stays(self) -> list[dict[str, str]]:
-        """Return the servers that stay as data."""
-        return [
-            {"server": server.uuid, "name": server.name, "why": why} for server, why in self.stay
-        ]
+    return [
+        {
+            "server": step.move.server.uuid,
+            "name": step.move.server.name,
+            "from": hosts.get(step.source, step.source),
+            "to": hosts.get(step.move.host, step.move.host),
+            "after": list(step.after),
+            "live": not step.move.server.is_off,
+            "host": services.get(step.move.host, hosts.get(step.move.host, "")),
+        }
+        for step in plan.steps
+    ]
 
 
-def proof_text(answer: Answer, *, is_most: bool) -> str:
+def stays_data(stay: Iterable[tuple[Server, str]]) -> list[dict[str, str]]:
+    """Return servers that stay, with the reason of each, as data."""
+    return [{"server": server.uuid, "name": server.name, "why": why} for server, why in stay]
+
+
+def proof_text(plan: Plan, *, is_most: bool) -> str:
     """Return the proven bound of a plan."""
-    if not answer.plan.steps and not is_most:
+    if not plan.steps and not is_most:
         return ""
-    if answer.proven is True:
+    if plan.proven is True:
         return "Proven: no plan " + ("makes more room." if is_most else "has fewer moves.")
-    if answer.proven is None:
+    if plan.proven is None:
         return "Not proven: the plan is the best that the search found."
     if is_most:
-        return f"Not proven: no plan makes room for more than {answer.proven} in all."
-    return f"Not proven: every plan has at least {count(int(answer.proven), 'move')}."
+        return f"Not proven: no plan makes room for more than {plan.proven} in all."
+    return f"Not proven: every plan has at least {count(plan.proven, 'move')}."
 
 
 def count(number: int, noun: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 from cliff.formatters.base import SingleFormatter
 
 from cpu_tiers.errors import printable
+from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids, is_file
 from cpu_tiers.tools.frame.cloud_source import CloudSource
@@ -27,22 +28,21 @@ from cpu_tiers.tools.frame.server_request import add_aggregate_argument, queries
 from cpu_tiers.tools.frame.terminal import ProgressLine, width, wrapped
 from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of
 from cpu_tiers.tools.plan.answer import (
-    Answer,
     before_and_after,
     count,
+    moves_data,
     moves_text,
     proof_text,
     script,
+    stays_data,
     stays_text,
 )
 from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.plan.read import (
-    ReadCloud,
-    avoided_traits,
     hosts_named,
     read_cloud,
-    without_traits,
+    unknown_of,
 )
 from cpu_tiers.tools.plan.survive import Sets, Survival, fullest_sets, make_survive
 from cpu_tiers.tools.plan.verdicts import (
@@ -115,7 +115,7 @@ class PlanCommand(NovaConfCommand, ShowCommand):
 
     def cloud(
         self, closed: frozenset[str] = frozenset(), *, forbids_avoided: bool = False
-    ) -> ReadCloud:
+    ) -> Hosts:
         """Return the hosts and servers of the cloud.
 
         :param closed: the hosts that take no servers.
@@ -124,8 +124,14 @@ class PlanCommand(NovaConfCommand, ShowCommand):
 
         def queries(flavor: Flavor) -> ServerQueries:
             asked = queries_of(self.conf, request_of(self.conf, flavor))
-            avoided = avoided_traits(flavor.extra_specs) if forbids_avoided else ()
-            return asked._replace(first=tuple(map(partial(without_traits, avoided), asked.first)))
+            traits = soft_traits(flavor.extra_specs) if forbids_avoided else {}
+            avoided = [name for name, weight in traits.items() if weight < 0]
+            return asked._replace(
+                first=tuple(
+                    query._replace(root_forbidden=query.root_forbidden.union(avoided))
+                    for query in asked.first
+                )
+            )
 
         return read_cloud(self.snapshot, queries, is_cold=self.parsed_args.cold, closed=closed)
 
@@ -156,7 +162,6 @@ class PlanCommand(NovaConfCommand, ShowCommand):
         hosts: Hosts,
         plan: Plan,
         verdict: str,
-        unknown: Sequence[str],
         stay: Sequence[tuple[Server, str]],
         *,
         is_no: bool,
@@ -170,25 +175,23 @@ class PlanCommand(NovaConfCommand, ShowCommand):
                 " and need a free place between."
             )
         services = self.snapshot.servers.services if self.snapshot.servers else {}
-        answer = Answer(
-            verdict=verdict, plan=plan, hosts=hosts.names, services=services, stay=stay
-        )
+        moves = moves_data(plan, hosts.names, services)
         if self.parsed_args.html:
             from cpu_tiers.tools.page.plan import plan_page
 
-            page = plan_page(answer.verdict, answer.moves(), before_and_after(hosts, plan))
+            page = plan_page(verdict, moves, before_and_after(hosts, plan))
             write_output(self.parsed_args.html, page.html().encode(), private=True)
-        is_all = self.parsed_args.all
+        is_all, unknown = self.parsed_args.all, unknown_of(self.snapshot)
         most = 10**9 if is_all else _SHOWN
-        text = f"{printable(verdict)} {proof_text(answer, is_most=self.is_most)}".strip()
+        text = f"{printable(verdict)} {proof_text(plan, is_most=self.is_most)}".strip()
         lines = ["Not known here:", *(wrapped(line, indent="  ") for line in unknown)]
         note = lines if is_all else [wrapped("--all says what a plan cannot know.")]
         values = {
             "verdict": FormattedValue(verdict, lambda _: wrapped(text)),
-            "proven": FormattedValue(answer.proven, lambda _: ""),
-            "moves": FormattedValue(answer.moves(), lambda rows: moves_text(rows, width())),
+            "proven": FormattedValue(plan.proven, lambda _: ""),
+            "moves": FormattedValue(moves, lambda rows: moves_text(rows, width())),
             "stay": FormattedValue(
-                answer.stays(), lambda rows: stays_text(rows, most, self.stays_title)
+                stays_data(stay), lambda rows: stays_text(rows, most, self.stays_title)
             ),
             "room": FormattedValue({"before": plan.before, "after": plan.after}, lambda _: ""),
             "unknown": FormattedValue(list(unknown), lambda _: "\n".join(note)),
@@ -223,7 +226,7 @@ class PlanRoom(PlanCommand):
         flavor = read_flavor(name) if is_file(name) else self.source.flavors_named([name])[0]
         aggregates = aggregate_uuids(parsed_args.aggregate, self.source.services)
         queries = queries_of(self.conf, request_of(self.conf, flavor), aggregates)
-        hosts, unknown = self.cloud()
+        hosts = self.cloud()
         self.is_most = parsed_args.count is None
         question = Question(
             room=queries.first, wanted=parsed_args.count, most_moves=parsed_args.moves
@@ -232,7 +235,7 @@ class PlanRoom(PlanCommand):
         stay = [(server, server.stays) for server in hosts.servers if server.stays]
         is_no = plan.after < (parsed_args.count or 1)
         verdict = room_verdict(plan, flavor.name, parsed_args.count, is_no=is_no)
-        return self.shown(hosts, plan, verdict, unknown, stay, is_no=is_no)
+        return self.shown(hosts, plan, verdict, stay, is_no=is_no)
 
 
 class PlanDrain(PlanCommand):
@@ -255,7 +258,7 @@ class PlanDrain(PlanCommand):
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         self.read(parsed_args)
         closed = frozenset(hosts_named(self.snapshot, parsed_args.host, "HOST").values())
-        hosts, unknown = self.cloud(closed)
+        hosts = self.cloud(closed)
         leaving = frozenset(each.uuid for each in hosts.servers if each.host in closed)
         question = Question(leaving=leaving)
         plan, kept, is_kept = self.plan(hosts, question), "", True
@@ -266,7 +269,7 @@ class PlanDrain(PlanCommand):
             kept = keep_verdict(hosts, survival.left, number, 0 if is_complete else len(sets))
         verdict = drain_verdict(plan, parsed_args.host, len(leaving), kept)
         is_no = bool(plan.undone) or not is_kept
-        return self.shown(hosts, plan, verdict, unknown, unmoved(plan), is_no=is_no)
+        return self.shown(hosts, plan, verdict, unmoved(plan), is_no=is_no)
 
 
 def _count(text: str) -> float | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import NamedTuple
 
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.plan.program import Amounts, Row
@@ -52,6 +53,18 @@ class Server:
         return tuple((group_row(group, host), 1) for group in self.apart)
 
 
+class Migration(NamedTuple):
+    """A server, and its new place."""
+
+    server: Server
+    host: str
+    amounts: Amounts
+
+    def entering(self) -> Amounts:
+        """Return what the move takes of the host and of the groups of the server."""
+        return (*self.amounts, *self.server.memberships(self.host))
+
+
 def amounts_of(allocations: Allocations) -> Amounts:
     """Return allocations by row, sorted."""
     return tuple(
@@ -73,19 +86,15 @@ def group_row(group: str, host: str) -> Row:
     return f"group {group}", host
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """An anti-affinity group: at most ``most`` members on a host."""
-
-    most: int = 1
-
-
 class Room:
-    """The free amounts of all rows, which moves change."""
+    """The free amounts of all rows, which moves change.
+
+    :param groups: the most servers that each anti-affinity group may have on a host.
+    """
 
     __slots__ = ("_groups", "free")
 
-    def __init__(self, free: dict[Row, int], groups: Mapping[str, Group]) -> None:
+    def __init__(self, free: dict[Row, int], groups: Mapping[str, int]) -> None:
         self.free = free
         self._groups = groups
 
@@ -97,8 +106,7 @@ class Room:
         """Return the free amount of a row."""
         if row in self.free:
             return self.free[row]
-        group = self._groups.get(row[0].removeprefix("group "))
-        return 0 if group is None else group.most
+        return self._groups.get(row[0].removeprefix("group "), 0)
 
     def fits(self, amounts: Amounts) -> bool:
         """Tell whether all rows have room for amounts."""
@@ -121,6 +129,7 @@ class Room:
 class Hosts:
     """The hosts of a cloud with their servers.
 
+    :param groups: the most servers that each anti-affinity group may have on a host.
     :param names: the names of the hosts by the uuid of the root provider.
     :param start: the free amounts, where they are not those of the cloud.
     :param is_cut: whether a host has more places than are known, so that nothing is proven.
@@ -128,7 +137,7 @@ class Hosts:
 
     cloud: SimulatedCloud
     servers: Sequence[Server]
-    groups: Mapping[str, Group] = field(default_factory=dict)
+    groups: Mapping[str, int] = field(default_factory=dict)
     closed: frozenset[str] = frozenset()
     start: Room | None = None
     names: Mapping[str, str] = field(init=False)
@@ -173,16 +182,15 @@ class Hosts:
         hosts.servers, hosts.start, hosts.closed = servers, room, self.closed | closed
         return hosts
 
-    def after(self, moves: Iterable[tuple[str, str, Amounts]]) -> Hosts:
-        """Return the hosts after moves: the uuid of a server, its new host and its amounts."""
-        last = {uuid: (host, amounts) for uuid, host, amounts in moves}
+    def after(self, moves: Iterable[Migration]) -> Hosts:
+        """Return the hosts after moves; of a server the last move counts."""
+        last = {move.server.uuid: move for move in moves}
         room, servers = self.room(), list[Server]()
         for server in self.servers:
-            if server.uuid in last:
-                host, amounts = last[server.uuid]
+            if move := last.get(server.uuid):
                 room.take((*server.amounts, *server.memberships(server.host)), -1)
-                room.take((*amounts, *server.memberships(host)))
-                server = replace(server, host=host, amounts=amounts)
+                room.take(move.entering())
+                server = replace(server, host=move.host, amounts=move.amounts)
             servers.append(server)
         return self.elsewhere(servers, room)
 

@@ -11,20 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from cpu_tiers.tools.plan.hosts import Room, Server
+from cpu_tiers.tools.plan.hosts import Migration, Room, Server
 from cpu_tiers.tools.plan.program import Amounts, Row
-
-
-class Migration(NamedTuple):
-    """A server, and its new place."""
-
-    server: Server
-    host: str
-    amounts: Amounts
-
-    def entering(self) -> Amounts:
-        """Return what the move takes of the host and of the groups of the server."""
-        return (*self.amounts, *self.server.memberships(self.host))
 
 
 class PlanStep(NamedTuple):

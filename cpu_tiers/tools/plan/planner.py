@@ -10,21 +10,21 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
-from cpu_tiers.tools.plan.order import Migration, PlanStep, ordered
+from cpu_tiers.tools.plan.hosts import Hosts, Migration, Room, Server
+from cpu_tiers.tools.plan.order import PlanStep, ordered
 from cpu_tiers.tools.plan.program import (
     Amounts,
-    Costs,
     Counts,
     Departure,
     KindPlace,
     Problem,
     Row,
     solve,
+    undone_cost,
 )
 from cpu_tiers.tools.plan.search import MoveSearch
 
@@ -72,9 +72,14 @@ class Plan(NamedTuple):
     is_proven: bool = False
     room: Room | None = None
 
-    def moves(self) -> Iterator[tuple[str, str, Amounts]]:
-        """Yield the uuid of the server, the new host and the amounts of each step."""
-        return ((step.move.server.uuid, step.move.host, step.move.amounts) for step in self.steps)
+    @property
+    def proven(self) -> bool | int | None:
+        """Return true for a plan that is proven to be the best, and else the bound, if any."""
+        return True if self.is_proven else self.bound
+
+    def moves(self) -> list[Migration]:
+        """Return the moves in their order."""
+        return [step.move for step in self.steps]
 
     def over(self, rows: frozenset[Row]) -> list[Row]:
         """Return the rows over their capacity after the moves."""
@@ -183,13 +188,13 @@ def _cost(plan: Plan, question: Question) -> tuple[bool, int, int]:
     return is_long, undone, len(plan.steps)
 
 
-def migrations(hosts: Hosts, moves: Iterable[tuple[str, str, Amounts]]) -> list[Migration]:
-    """Return the migration of each server that has another host after moves."""
-    last = {uuid: (host, amounts) for uuid, host, amounts in moves}
+def migrations(hosts: Hosts, moves: Iterable[Migration]) -> list[Migration]:
+    """Return the migration of each server that has another host after moves; the last counts."""
+    last = {move.server.uuid: move for move in moves}
     return [
-        Migration(server, *last[server.uuid])
+        last[server.uuid]._replace(server=server)
         for server in hosts.servers
-        if server.uuid in last and last[server.uuid][0] != server.host
+        if server.uuid in last and last[server.uuid].host != server.host
     ]
 
 
@@ -309,7 +314,7 @@ class _Program:
         """Return the proven bound of the program, see :class:`Plan`; ``None`` for nothing."""
         if not math.isfinite(counts.bound):
             return None
-        undone = Costs.of(self.problem).undone
+        undone = undone_cost(self.problem)
         if self.problem.wanted is None:
             moves = self.problem.most_moves
             most = sum(d.number for d in self.problem.departures) if moves is None else moves

@@ -76,7 +76,7 @@ class Counts(NamedTuple):
     :param leaving: the number of servers of each departure.
     :param arriving: the number of servers of each arrival.
     :param targets: the number of new servers in each target.
-    :param bound: no answer has less cost, see :meth:`Costs.of`.
+    :param bound: no answer has less cost, see :func:`undone_cost`.
     """
 
     leaving: Sequence[int]
@@ -85,20 +85,13 @@ class Counts(NamedTuple):
     bound: float = -math.inf
 
 
-class Costs(NamedTuple):
-    """The cost of an answer: the undone part, and the number of moves.
+def undone_cost(problem: Problem) -> int:
+    """Return the cost of a server that does not leave or has no room, or of an excess that stays.
 
-    :param undone: the cost of a server that does not leave or has no room, or an excess that
-        stays: more than all moves together.
+    It is more than that of all moves together, of which each costs 1.
     """
-
-    undone: int
-
-    @classmethod
-    def of(cls, problem: Problem) -> Costs:
-        """Return the costs of the answers to a problem."""
-        movable = sum(departure.number for departure in problem.departures)
-        return cls(1 + min(movable, problem.most_moves or movable))
+    movable = sum(departure.number for departure in problem.departures)
+    return 1 + min(movable, problem.most_moves or movable)
 
 
 def solve(problem: Problem, seconds: float, start: Counts | None = None) -> Counts | None:
@@ -173,7 +166,7 @@ class _Columns:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._undone = Costs.of(problem).undone
+        self._undone = undone_cost(problem)
         self._arrivals_from = len(problem.departures)
         self._targets_from = self._arrivals_from + len(problem.arrivals)
         self.costs = [1.0 if not d.must_leave else 1.0 - self._undone for d in problem.departures]

@@ -7,16 +7,14 @@ bandwidth of a port, the server requests its present amounts. A snapshot without
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import DISK_GB
 from cpu_tiers.model.providers import ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.tools.plan.hosts import Group, Hosts, Server, amounts_of, kind_of
+from cpu_tiers.tools.plan.hosts import Hosts, Server, amounts_of, kind_of
 from cpu_tiers.tools.simulation.cloud import Allocations
 from cpu_tiers.tools.simulation.never_served import hosts_of
 from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT, ServerQueries
@@ -34,13 +32,11 @@ NO_SERVERS = (
     " what it has, and all servers are taken for running"
 )
 
-UNKNOWN = (
+_UNKNOWN = (
     "servers with SR-IOV ports or images that keep Nova from migrating them, forced hosts and"
     " scheduler hints, and the availability zone that a server asked for",
     "live migration that nova.conf or libvirt refuses, such as between different CPU models",
 )
-"""What a plan cannot know."""
-
 _LIVE, _COLD = frozenset({"ACTIVE", "PAUSED", ""}), frozenset({"SHUTOFF"})
 
 _DEVICES = (
@@ -63,14 +59,9 @@ _OF_PORTS = ("NET_BW_", "NET_PACKET_RATE_")
 _PORT_TRAITS = ("CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
 
 
-class ReadCloud(NamedTuple):
-    """The hosts of a plan.
-
-    :param unknown: what the plan cannot know.
-    """
-
-    hosts: Hosts
-    unknown: tuple[str, ...]
+def unknown_of(snapshot: Snapshot) -> Sequence[str]:
+    """Return what a plan for a snapshot cannot know."""
+    return _UNKNOWN if snapshot.servers else (NO_SERVERS, *_UNKNOWN)
 
 
 def read_cloud(
@@ -79,7 +70,7 @@ def read_cloud(
     *,
     is_cold: bool = False,
     closed: frozenset[str] = frozenset(),
-) -> ReadCloud:
+) -> Hosts:
     """Return the hosts and the servers of a snapshot.
 
     :param closed: the root providers of hosts that take no servers.
@@ -91,13 +82,12 @@ def read_cloud(
         for uuid, allocations in snapshot.consumers.items()
         if (server := reader.server(uuid, allocations)) is not None
     ]
-    hosts = Hosts(
+    return Hosts(
         cloud=reader.cloud,
         servers=servers,
         groups=reader.limits(),
         closed=closed.union(snapshot.servers.down if snapshot.servers else ()),
     )
-    return ReadCloud(hosts, UNKNOWN if snapshot.servers else (NO_SERVERS, *UNKNOWN))
 
 
 class _Reader:
@@ -114,10 +104,10 @@ class _Reader:
             for member in group.members:
                 self._groups.setdefault(member, {})[group_id] = group
 
-    def limits(self) -> dict[str, Group]:
+    def limits(self) -> dict[str, int]:
         """Return the limits of the anti-affinity groups."""
         groups = self._known.groups if self._known else {}
-        return {uuid: Group(most=group.most) for uuid, group in groups.items()}
+        return {uuid: group.most for uuid, group in groups.items()}
 
     def server(self, uuid: str, allocations: Allocations) -> Server | None:
         """Return a server with its request; ``None`` for a consumer of no host."""
@@ -244,16 +234,6 @@ class _Reader:
             groups=(*query.groups, *(group for group in groups if group is not None)),
             group_policy=query.group_policy or "none",
         )
-
-
-def avoided_traits(extra_specs: Mapping[str, str]) -> frozenset[str]:
-    """Return the avoided traits of a flavor."""
-    return frozenset(name for name, weight in soft_traits(extra_specs).items() if weight < 0)
-
-
-def without_traits(traits: Iterable[str], query: CandidateQuery) -> CandidateQuery:
-    """Return a query that the root providers with some traits do not answer."""
-    return query._replace(root_forbidden=query.root_forbidden.union(traits))
 
 
 def hosts_named(snapshot: Snapshot, names: Collection[str], where: str) -> Mapping[str, str]:

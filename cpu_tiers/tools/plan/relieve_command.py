@@ -11,14 +11,9 @@ from cpu_tiers.conf.weigher import request_traits
 from cpu_tiers.model.providers import ProviderIndex
 from cpu_tiers.tools.frame.audit_findings import read_findings
 from cpu_tiers.tools.plan.commands import PlanCommand
-from cpu_tiers.tools.plan.read import (
-    hosts_named,
-)
+from cpu_tiers.tools.plan.read import hosts_named
 from cpu_tiers.tools.plan.relief import over_capacity, relief_of
-from cpu_tiers.tools.plan.verdicts import (
-    relieve_verdict,
-    unmoved,
-)
+from cpu_tiers.tools.plan.verdicts import relieve_verdict, unmoved
 
 
 class PlanRelieve(PlanCommand):
@@ -51,12 +46,12 @@ class PlanRelieve(PlanCommand):
         chosen = frozenset(hosts_named(self.snapshot, parsed_args.host, "HOST").values())
         marked = self._marked()
         closed = frozenset(short).union(marked)
-        hosts, unknown = self.cloud(closed, forbids_avoided=True)
+        hosts = self.cloud(closed, forbids_avoided=True)
         relief = relief_of(hosts, chosen or frozenset(hosts.names), short, marked)
         plan = self.plan(hosts, relief.question)
         left = over_capacity(hosts, plan.room, relief.question.mends)
         verdict, is_no = relieve_verdict(relief, plan, left)
-        return self.shown(hosts, plan, verdict, unknown, unmoved(plan), is_no=is_no)
+        return self.shown(hosts, plan, verdict, unmoved(plan), is_no=is_no)
 
     def _short(self, paths: Iterable[str]) -> dict[str, frozenset[str]]:
         """Return the servers that audits name as short, by the root provider of their host."""

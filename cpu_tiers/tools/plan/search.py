@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from itertools import chain, combinations
 
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.plan.hosts import Hosts, Server
-from cpu_tiers.tools.plan.order import Migration
+from cpu_tiers.tools.plan.hosts import Hosts, Migration, Server
 from cpu_tiers.tools.plan.program import Amounts
 
 Queries = Sequence[CandidateQuery]

@@ -14,8 +14,7 @@ from itertools import combinations, islice
 from typing import NamedTuple
 
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
-from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
-from cpu_tiers.tools.plan.order import Migration
+from cpu_tiers.tools.plan.hosts import Hosts, Migration, Room, Server
 from cpu_tiers.tools.plan.planner import Plan, Question, migrations, realized
 from cpu_tiers.tools.plan.program import Amounts
 from cpu_tiers.tools.plan.search import MoveSearch
@@ -41,28 +40,13 @@ class Survivors:
 
     def __init__(self, hosts: Hosts) -> None:
         self._hosts, self._room, self._servers = hosts, hosts.room(), hosts.by_host()
-        room = self._room
-        self._rows: dict[str, list[tuple[tuple[str, str], str]]] = {
-            root: [
-                (row, row[1]) for row in hosts.rows_of(root) if row[1] in (MEMORY_MB, VCPU, PCPU)
-            ]
+        self._rows = {
+            root: [row for row in hosts.rows_of(root) if row[1] in (MEMORY_MB, VCPU, PCPU)]
             for root in hosts.names
         }
-        self._largest = {
-            name: max(
-                (
-                    sum(
-                        max(0, room.of(row))
-                        for row, resource_class in rows
-                        if resource_class in classes
-                    )
-                    for rows in self._rows.values()
-                ),
-                default=0,
-            )
-            or 1
-            for name, classes in (("memory", (MEMORY_MB,)), ("cpus", (VCPU, PCPU)))
-        }
+        free = [self._free(root, self._room) for root in hosts.names]
+        self._most_memory = max((memory for memory, _ in free), default=0) or 1
+        self._most_cpus = max((cpus for _, cpus in free), default=0) or 1
         self._order: dict[str, list[tuple[float, str, tuple[Amounts, ...]]]] = {}
 
     def lose(self, failed: Sequence[str]) -> Loss:
@@ -131,10 +115,17 @@ class Survivors:
             self._order[server.kind] = sorted(order, key=lambda item: (-item[0], item[1]))
         return self._order[server.kind]
 
+    def _free(self, root: str, room: Room) -> tuple[int, int]:
+        """Return the free memory and CPUs of a host."""
+        memory = cpus = 0
+        for row in self._rows[root]:
+            free = max(0, room.of(row))
+            memory, cpus = (memory + free, cpus) if row[1] == MEMORY_MB else (memory, cpus + free)
+        return memory, cpus
+
     def _weight(self, root: str, room: Room) -> float:
-        memory = sum(max(0, room.of(row)) for row, name in self._rows[root] if name == MEMORY_MB)
-        cpus = sum(max(0, room.of(row)) for row, name in self._rows[root] if name != MEMORY_MB)
-        return memory / self._largest["memory"] + cpus / self._largest["cpus"]
+        memory, cpus = self._free(root, room)
+        return memory / self._most_memory + cpus / self._most_cpus
 
 
 def _first(server: Server, root: str, places: Sequence[Amounts], room: Room) -> Iterator[Amounts]:
@@ -145,9 +136,6 @@ def _first(server: Server, root: str, places: Sequence[Amounts], room: Room) -> 
 
 Sets = Sequence[Sequence[str]]
 """Sets of hosts that fail together."""
-
-Moves = list[tuple[str, str, Amounts]]
-"""The uuid of a server, its new host and its amounts; of a server the last move counts."""
 
 _MOST_SETS = 2_000
 _MOST_ROUNDS = 100
@@ -179,7 +167,10 @@ def fullest_sets(hosts: Hosts, number: int) -> tuple[Sets, bool]:
 def losses(
     hosts: Hosts, sets: Sets, tell: Callable[[int, int], None] = lambda _, __: None
 ) -> list[Loss]:
-    """Return the failures that leave servers without a place."""
+    """Return the failures that leave servers without a place.
+
+    :param tell: is called with the numbers of sets that were lost, and of all sets.
+    """
     survivors, bad = Survivors(hosts), list[Loss]()
     for number, failed in enumerate(sets):
         tell(number, len(sets))
@@ -187,18 +178,6 @@ def losses(
         if loss.homeless:
             bad.append(loss)
     return bad
-
-
-def homeless_servers(hosts: Hosts, tell: Callable[[int, int], None]) -> list[int]:
-    """Return for each host how many servers find no place if the host fails alone.
-
-    :param tell: is called with the numbers of hosts that were lost, and of all hosts.
-    """
-    survivors, numbers = Survivors(hosts), list[int]()
-    for root in hosts.names:
-        tell(len(numbers), len(hosts.names))
-        numbers.append(len(survivors.lose([root]).homeless))
-    return numbers
 
 
 def make_survive(
@@ -222,7 +201,7 @@ def make_survive(
     end = time.process_time() + seconds
     start = hosts.after(plan.moves())
     bad = losses(start, sets, tell)
-    left, now, moves = bad, start, Moves(plan.moves())
+    left, now, moves = bad, start, plan.moves()
     for _ in range(_MOST_ROUNDS if bad else 0):
         better = next(_better(now, sets, left, end), None)
         if better is None:
@@ -246,14 +225,13 @@ def _homeless(bad: Iterable[Loss]) -> int:
 
 def _better(
     hosts: Hosts, sets: Sets, bad: Sequence[Loss], end: float
-) -> Iterator[tuple[Moves, Hosts, list[Loss]]]:
+) -> Iterator[tuple[Sequence[Migration], Hosts, list[Loss]]]:
     """Yield moves, the hosts after the moves, and the failures with servers still homeless."""
     number = _homeless(bad)
     for loss in sorted(bad, key=lambda loss: len(loss.homeless)):
-        for found in _remedies(hosts, loss):
+        for moves in _remedies(hosts, loss):
             if time.process_time() > end:
                 return
-            moves = [(move.server.uuid, move.host, move.amounts) for move in found]
             after = hosts.after(moves)
             if len(Survivors(after).lose(loss.hosts).homeless) < len(loss.homeless):
                 rest = losses(after, sets)

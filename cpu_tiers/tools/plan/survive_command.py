@@ -9,9 +9,7 @@ from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids, zone_aggregates
 from cpu_tiers.tools.frame.server_request import add_aggregate_argument
 from cpu_tiers.tools.plan.commands import PlanCommand
 from cpu_tiers.tools.plan.planner import Plan, Question
-from cpu_tiers.tools.plan.verdicts import (
-    survive_verdict,
-)
+from cpu_tiers.tools.plan.verdicts import survive_verdict
 
 
 class PlanSurvive(PlanCommand):
@@ -36,7 +34,7 @@ class PlanSurvive(PlanCommand):
         if parsed_args.zone:
             wanted = (*wanted, zone_aggregates(parsed_args.zone, self.source.services))
         # A failed host's servers are evacuated, whatever keeps them from a live migration.
-        hosts, unknown = self.cloud()
+        hosts = self.cloud()
         sets = [
             (host.root,)
             for host in hosts.cloud.hosts
@@ -52,4 +50,4 @@ class PlanSurvive(PlanCommand):
         plan, left = survival.plan, survival.left
         verdict = survive_verdict(hosts, len(sets), survival.bad, plan, left)
         is_no = bool(survival.bad)
-        return self.shown(hosts, plan, verdict, unknown, homeless, is_no=is_no)
+        return self.shown(hosts, plan, verdict, homeless, is_no=is_no)

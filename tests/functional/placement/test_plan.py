@@ -10,7 +10,7 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.placement import allocations
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.plan.hosts import Group, Hosts, Server, amounts_of, kind_of
+from cpu_tiers.tools.plan.hosts import Hosts, Server, amounts_of, kind_of
 from cpu_tiers.tools.plan.order import PlanStep
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.plan.survive import make_survive
@@ -83,7 +83,7 @@ class RandomCloud:
         return Hosts(
             cloud=self.cloud,
             servers=self.servers,
-            groups={"g": Group()},
+            groups={"g": 1},
             closed=frozenset(closed),
         )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.plan.hosts import Group, Hosts, Server, amounts_of, kind_of
+from cpu_tiers.tools.plan.hosts import Hosts, Server, amounts_of, kind_of
 from cpu_tiers.tools.plan.planner import Plan
 from cpu_tiers.tools.simulation import SimulatedCloud
 from tests.unit.simulation.clouds import group, provider, query
@@ -28,7 +28,7 @@ def server(name: str, host: str, *, asks: CandidateQuery | None = None, **amount
 def hosts_of(
     providers: Iterable[Provider],
     servers: Iterable[Server],
-    groups: Mapping[str, Group] | None = None,
+    groups: Mapping[str, int] | None = None,
     **more: Any,
 ) -> Hosts:
     """Return hosts whose use is that of the servers."""

@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from cpu_tiers.tools.plan.hosts import Group, Hosts, Server
+from cpu_tiers.tools.plan.hosts import Hosts, Server
 from tests.unit.plan.clouds import hosts_of, server
 from tests.unit.simulation.clouds import provider
 
@@ -61,7 +61,7 @@ class SmallCloud:
             provider(name, None, VCPU=cpus, MEMORY_MB=memory)
             for name, (cpus, memory) in self.totals.items()
         ]
-        return hosts_of(providers, self.servers.values(), {"g": Group()}, closed=closed)
+        return hosts_of(providers, self.servers.values(), {"g": 1}, closed=closed)
 
     def free(self, places: Places) -> dict[str, tuple[int, ...]]:
         free = {name: list(total) for name, total in self.totals.items()}

@@ -74,9 +74,9 @@ def check(
     for plan, bad in ((before, found.bad), (found.plan, found.left)):
         assert_each_step_fits(hosts, plan)
         places = {uuid: server.host for uuid, server in cloud.servers.items()}
-        for uuid, host, _ in plan.moves():
-            assert not cloud.servers[uuid].stays
-            places[uuid] = host
+        for move in plan.moves():
+            assert not cloud.servers[move.server.uuid].stays
+            places[move.server.uuid] = move.host
         homeless = {loss.hosts: tuple(s.uuid for s in loss.homeless) for loss in bad}
         for failed in map(tuple, sets):
             outcomes = Failure(cloud, places, failed, hosts.closed).outcomes()
@@ -106,7 +106,7 @@ def test_drain_and_keep(number: int) -> None:
     question = Question(leaving=leaving)
     plan = make_plan(hosts, question, seconds=20)
     after = {uuid: server.host for uuid, server in cloud.servers.items()}
-    after |= {uuid: host for uuid, host, _ in plan.moves()}
+    after |= {move.server.uuid: move.host for move in plan.moves()}
     fullest = sorted(set(cloud.totals) - {"h0"}, key=lambda h: (-[*after.values()].count(h), h))
     sets, is_complete = fullest_sets(hosts.after(plan.moves()), keep)
     assert ([*map(tuple, sets)], is_complete) == ([*combinations(fullest, keep)], True)

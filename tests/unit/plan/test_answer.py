@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.tools.plan.answer import Answer, moves_text, proof_text, script, stays_text
-from cpu_tiers.tools.plan.order import Migration, PlanStep
+from cpu_tiers.tools.plan.answer import moves_data, moves_text, proof_text, script, stays_text
+from cpu_tiers.tools.plan.hosts import Migration
+from cpu_tiers.tools.plan.order import PlanStep
 from cpu_tiers.tools.plan.planner import Plan
 from tests.unit.plan.clouds import server
 
@@ -26,8 +27,7 @@ MOVE: dict[str, Any] = {"server": "id", "host": "h1", "live": True}
     ],
 )
 def test_what_is_proven(plan: Plan, is_most: bool, text: str) -> None:  # a table
-    answer = Answer(verdict="", plan=plan, hosts={}, services={})
-    assert proof_text(answer, is_most=is_most) == text
+    assert proof_text(plan, is_most=is_most) == text
 
 
 def test_the_table_fits() -> None:
@@ -54,10 +54,7 @@ def test_what_stays_is_shortened() -> None:
 
 
 def test_the_moves_as_data() -> None:
-    answer = Answer(
-        verdict="", plan=Plan((STEP,)), hosts={"h0": "a", "h1": "b"}, services={"h1": "compute1"}
-    )
-    assert answer.moves() == [
+    assert moves_data(Plan((STEP,)), {"h0": "a", "h1": "b"}, {"h1": "compute1"}) == [
         {
             "server": "id",
             "name": "id",

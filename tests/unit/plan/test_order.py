@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from cpu_tiers.tools.plan.hosts import Room, Server
-from cpu_tiers.tools.plan.order import Migration, ordered
+from cpu_tiers.tools.plan.hosts import Migration, Room, Server
+from cpu_tiers.tools.plan.order import ordered
 from tests.unit.plan.clouds import equal_hosts, hosts_of, server
 from tests.unit.simulation.clouds import provider
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cpu_tiers.tools.plan.hosts import Group, Room
+from cpu_tiers.tools.plan.hosts import Room
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from tests.unit.plan.clouds import assert_each_step_fits, equal_hosts, hosts_of, server
 from tests.unit.simulation.clouds import group, provider, query
@@ -90,12 +90,12 @@ def test_servers_that_must_be_apart(seconds: float) -> None:
     servers = [server("a", "h0", VCPU=2), server("b", "h1", VCPU=1)]
     apart = [replace(each, apart=("g",)) for each in servers]
     providers = equal_hosts(3, VCPU=8)
-    hosts = hosts_of(providers, apart, {"g": Group()}, closed=frozenset({"h0"}))
+    hosts = hosts_of(providers, apart, {"g": 1}, closed=frozenset({"h0"}))
     plan = make_plan(hosts, Question(leaving=frozenset({"a"})), seconds=seconds)
     assert ways(plan) == [("a", "h0", "h2")]
-    two = hosts_of(providers[:2], apart, {"g": Group()}, closed=frozenset({"h0"}))
+    two = hosts_of(providers[:2], apart, {"g": 1}, closed=frozenset({"h0"}))
     assert make_plan(two, Question(leaving=frozenset({"a"})), seconds=seconds).undone
-    loose = hosts_of(providers[:2], apart, {"g": Group(most=2)}, closed=frozenset({"h0"}))
+    loose = hosts_of(providers[:2], apart, {"g": 2}, closed=frozenset({"h0"}))
     assert len(make_plan(loose, Question(leaving=frozenset({"a"})), seconds=seconds).steps) == 1
 
 
@@ -120,7 +120,7 @@ def test_nothing_enters_a_host_that_stays_over_its_capacity() -> None:
 
 
 def test_a_room_of_a_group() -> None:
-    room = Room({}, {"g": Group(most=2)})
+    room = Room({}, {"g": 2})
     membership = server("a", "h0", VCPU=1)
     amounts = replace(membership, apart=("g",)).memberships("h0")
     room.take(amounts)

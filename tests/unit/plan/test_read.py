@@ -7,7 +7,7 @@ import pytest
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.plan.hosts import Server
-from cpu_tiers.tools.plan.read import NO_SERVERS, hosts_named, read_cloud
+from cpu_tiers.tools.plan.read import NO_SERVERS, hosts_named, read_cloud, unknown_of
 from cpu_tiers.tools.simulation.masking import masked
 from cpu_tiers.tools.simulation.server_queries import ServerQueries, server_queries
 from cpu_tiers.tools.simulation.snapshot import Snapshot
@@ -49,7 +49,7 @@ def snapshot(
 
 
 def read(given: Snapshot, *, is_cold: bool = False) -> Server:
-    (server,) = read_cloud(given, queries_of, is_cold=is_cold).hosts.servers
+    (server,) = read_cloud(given, queries_of, is_cold=is_cold).servers
     return server
 
 
@@ -69,11 +69,11 @@ def test_the_bandwidth_of_a_port_is_requested_as_it_is() -> None:
 
 
 def test_a_snapshot_of_version_1() -> None:
-    cloud = read_cloud(snapshot(version_1=True), queries_of)
-    (server,) = cloud.hosts.servers
+    given = snapshot(version_1=True)
+    (server,) = read_cloud(given, queries_of).servers
     assert (server.name, server.stays) == ("a", "")
     assert server.queries[0].resources() == {"VCPU": 2, "MEMORY_MB": 4}
-    assert cloud.unknown[0] == NO_SERVERS
+    assert unknown_of(given)[0] == NO_SERVERS
 
 
 AFFINITY = {"g": ServerGroup(name="pair", policy="affinity", members=("a", "b"))}

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from cpu_tiers.tools.plan.hosts import Group, Hosts
+from cpu_tiers.tools.plan.hosts import Hosts
 from cpu_tiers.tools.plan.planner import Plan, Question
 from cpu_tiers.tools.plan.survive import Sets, Survival, Survivors, fullest_sets, make_survive
 from tests.unit.plan.clouds import equal_hosts, hosts_of, server
@@ -37,7 +37,7 @@ def test_hosts_that_fail_together() -> None:
 def test_a_group_that_must_be_apart() -> None:
     servers = [server("a", "h0", VCPU=1), server("b", "h1", VCPU=1)]
     servers = [replace(each, apart=("g",)) for each in servers]
-    hosts = hosts_of(equal_hosts(2, VCPU=8), servers, {"g": Group()})
+    hosts = hosts_of(equal_hosts(2, VCPU=8), servers, {"g": 1})
     assert homeless(hosts, "h0") == ["a"]
 
 

@@ -1,6 +1,6 @@
 """The words of a plan: singular and plural, what stays, and what needs a place between."""
 
-from cpu_tiers.tools.plan.order import Migration
+from cpu_tiers.tools.plan.hosts import Migration
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.plan.verdicts import drain_verdict, room_verdict, unmoved
 from tests.unit.plan.clouds import equal_hosts, hosts_of, server
