@@ -43,10 +43,7 @@ class _Named:
         """Return the name for people."""
         return _TEXT
 
-    @classmethod
-    def get_translatable_display_name(cls) -> str:
-        """Return the name for people."""
-        return _TEXT
+    get_translatable_display_name = get_display_name
 
 
 class PlanGoal(_Named, goals.Goal):
@@ -119,7 +116,9 @@ class PlanStrategy(_Named, strategies.BaseStrategy):
         ]
 
     def pre_execute(self) -> None:
-        """Do nothing: the plan does not use the models of Watcher."""
+        """Do nothing before and after: the plan does not use the models of Watcher."""
+
+    post_execute = pre_execute
 
     def do_execute(self, audit: Any = None) -> None:
         """Add an action for each move.
@@ -139,9 +138,6 @@ class PlanStrategy(_Named, strategies.BaseStrategy):
                 },
             )
             self.after.append(move["after"])
-
-    def post_execute(self) -> None:
-        """Do nothing."""
 
     def _answer(self, arguments: Sequence[str]) -> Mapping[str, Any]:
         files = [f"--config-file={path}" for path in self.config.config_files]

@@ -52,6 +52,10 @@ class Server:
         """Return what the server takes of its anti-affinity groups on a host."""
         return tuple((group_row(group, host), 1) for group in self.apart)
 
+    def leaving(self) -> Amounts:
+        """Return what the server gives back of its host and of its groups when it leaves."""
+        return (*self.amounts, *self.memberships(self.host))
+
 
 class Migration(NamedTuple):
     """A server, and its new place."""
@@ -188,7 +192,7 @@ class Hosts:
         room, servers = self.room(), list[Server]()
         for server in self.servers:
             if move := last.get(server.uuid):
-                room.take((*server.amounts, *server.memberships(server.host)), -1)
+                room.take(server.leaving(), -1)
                 room.take(move.entering())
                 server = replace(server, host=move.host, amounts=move.amounts)
             servers.append(server)
@@ -237,14 +241,11 @@ class Hosts:
                 yield root, places
 
     def _places(self, queries: Sequence[CandidateQuery], host: HostProviders) -> Iterable[Amounts]:
-        seen = set[Amounts]()
-        for amounts in self._solutions(queries, host):
-            place = tuple(
-                sorted(((host.owners[n], host.stocks[n].name), amount) for n, amount in amounts)
-            )
-            if place not in seen:
-                seen.add(place)
-                yield place
+        rows = [(p, stock.name) for p, stock in zip(host.owners, host.stocks, strict=True)]
+        solutions = self._solutions(queries, host)
+        return dict.fromkeys(
+            tuple(sorted((rows[n], amount) for n, amount in amounts)) for amounts in solutions
+        )
 
     def _solvers_of(self, queries: Sequence[CandidateQuery]) -> list[Solvers]:
         kind = kind_of(queries)

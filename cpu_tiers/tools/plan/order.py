@@ -69,7 +69,7 @@ def _in_order(moves: Sequence[Migration], start: Room, between: Between) -> Orde
     """Return the moves in an order in which each move fits, the earlier of ``moves`` first."""
     room, steps = start.copy(), list[PlanStep]()
     waiting = {move.server.uuid: move for move in moves}
-    at = {uuid: _present(move.server) for uuid, move in waiting.items()}
+    at = {uuid: (move.server.host, move.server.leaving()) for uuid, move in waiting.items()}
     has_hopped: set[str] = set()
 
     def go(move: Migration) -> None:
@@ -92,10 +92,6 @@ def _in_order(moves: Sequence[Migration], start: Room, between: Between) -> Orde
         has_hopped.add(hop.server.uuid)
         go(hop)
     return Ordered(tuple(steps), tuple(waiting.values()))
-
-
-def _present(server: Server) -> tuple[str, Amounts]:
-    return server.host, (*server.amounts, *server.memberships(server.host))
 
 
 def _hop(

@@ -11,6 +11,7 @@ import logging
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from cpu_tiers.model.request import CandidateQuery
@@ -100,22 +101,17 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
         bound = None
     if _is_reached(plans[0], question, bound) or not seconds:
         return _judged(plans[0], question, bound)
-    if _is_done(plans[0], question):  # a better plan has fewer moves
-        program = _Program(hosts, question._replace(most_moves=len(plans[0].steps)))
-    else:
-        program = _Program(hosts, question)
-    if program.size <= MOST_COLUMNS:
-        counts = _solved(program, plans[0], seconds)
-        if counts is not None:
-            # Server groups are not in the program: what they keep from a place goes on by search.
-            further = _searched(hosts, question, program.moves(counts))
-            plans.append(realized(hosts, question, further.moves))
-            proven = program.bound(counts)
-            bounds = [each for each in (bound, proven) if each is not None]
-            bound = max(bounds, default=None)
-    if hosts.is_cut:
-        return min(plans, key=lambda plan: _cost(plan, question))
-    return _judged(min(plans, key=lambda plan: _cost(plan, question)), question, bound)
+    most = len(plans[0].steps) if _is_done(plans[0], question) else question.most_moves
+    program = _Program(hosts, question._replace(most_moves=most))
+    counts = _solved(program, plans[0], seconds)
+    if counts is not None:
+        # Server groups are not in the program: what they keep from a place goes on by search.
+        further = _searched(hosts, question, program.moves(counts))
+        plans.append(realized(hosts, question, further.moves))
+        bounds = [each for each in (bound, program.bound(counts)) if each is not None]
+        bound = max(bounds, default=None)
+    best = min(plans, key=lambda plan: _cost(plan, question))
+    return best if hosts.is_cut else _judged(best, question, bound)
 
 
 def _searched(hosts: Hosts, question: Question, first: Iterable[Migration] = ()) -> MoveSearch:
@@ -128,8 +124,7 @@ def _searched(hosts: Hosts, question: Question, first: Iterable[Migration] = ())
         search.commit(move)
     moved = {move.server.uuid for move in search.moves}
     wanted = question.leaving - moved
-    leaving = [server for server in hosts.servers if server.uuid in wanted]
-    search.leave(server for server in leaving if not server.stays)
+    search.leave(each for each in hosts.servers if each.uuid in wanted and not each.stays)
     if question.mends:
         _mend(search, question.mends)
     rooms = search.take_room(question.room, question.wanted) if question.room else 0
@@ -151,10 +146,11 @@ def _mend(search: MoveSearch, rows: frozenset[Row]) -> None:
 
 
 def _solved(program: _Program, plan: Plan, seconds: float) -> Counts | None:
-    try:
-        return solve(program.problem, seconds, program.counts(plan))
-    except ImportError:
+    if program.size > MOST_COLUMNS:
         return None
+    with suppress(ImportError):
+        return solve(program.problem, seconds, program.counts(plan))
+    return None
 
 
 def _is_done(plan: Plan, question: Question) -> bool:

@@ -7,6 +7,7 @@ bandwidth of a port, the server requests its present amounts. A snapshot without
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from cpu_tiers.errors import InvalidInput
@@ -19,7 +20,11 @@ from cpu_tiers.tools.simulation.cloud import Allocations
 from cpu_tiers.tools.simulation.never_served import hosts_of
 from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT, ServerQueries
 from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.snapshot_servers import ServerGroup, SnapshotServer
+from cpu_tiers.tools.simulation.snapshot_servers import (
+    ServerGroup,
+    SnapshotServer,
+    SnapshotServers,
+)
 
 QueriesOf = Callable[[Flavor], ServerQueries]
 """Returns the queries that nova-scheduler sends for a server of a flavor.
@@ -85,8 +90,8 @@ def read_cloud(
     return Hosts(
         cloud=reader.cloud,
         servers=servers,
-        groups=reader.limits(),
-        closed=closed.union(snapshot.servers.down if snapshot.servers else ()),
+        groups={uuid: group.most for uuid, group in reader.known.groups.items()},
+        closed=closed.union(reader.known.down),
     )
 
 
@@ -95,19 +100,15 @@ class _Reader:
         self.cloud = snapshot.cloud()
         self._hosts = Hosts(cloud=self.cloud, servers=()).names
         self._trees = ProviderIndex(snapshot.providers)
-        self._known = snapshot.servers
+        self.known = snapshot.servers or SnapshotServers()
+        self._is_version_1 = snapshot.servers is None
         self._queries_of = queries_of
         self._is_cold = is_cold
         self._of_flavor: dict[str, tuple[CandidateQuery, ...] | str] = {}
         self._groups: dict[str, dict[str, ServerGroup]] = {}
-        for group_id, group in self._known.groups.items() if self._known else ():
+        for group_id, group in self.known.groups.items():
             for member in group.members:
                 self._groups.setdefault(member, {})[group_id] = group
-
-    def limits(self) -> dict[str, int]:
-        """Return the limits of the anti-affinity groups."""
-        groups = self._known.groups if self._known else {}
-        return {uuid: group.most for uuid, group in groups.items()}
 
     def server(self, uuid: str, allocations: Allocations) -> Server | None:
         """Return a server with its request; ``None`` for a consumer of no host."""
@@ -115,7 +116,9 @@ class _Reader:
         hosts = [root for root in roots if root in self._hosts]
         if not hosts:
             return None
-        known = self._known.servers.get(uuid) if self._known else SnapshotServer(name=uuid)
+        known = self.known.servers.get(uuid)
+        if self._is_version_1:
+            known = SnapshotServer(name=uuid)
         stays = self._stays(uuid, known, hosts, allocations)
         queries = self._queries(known, allocations)
         if isinstance(queries, str):
@@ -143,7 +146,7 @@ class _Reader:
         """Return why a server cannot be migrated; empty if it can."""
         if known is None:
             return "it is no server of Nova: a migration or another consumer"
-        if self._known and hosts[0] in self._known.down:
+        if hosts[0] in self.known.down:
             return "its nova-compute is down: openstack server evacuate, if the host is lost"
         if len(hosts) > 1:
             return "it has allocations of several hosts: a migration has not ended"
@@ -165,10 +168,9 @@ class _Reader:
 
     def _affinity(self, uuid: str) -> str:
         """Return the affinity group that keeps a server with another server."""
-        servers = self._known.servers if self._known else {}
         for group in self._groups.get(uuid, {}).values():
             if group.policy == "affinity" and any(
-                member != uuid and member in servers for member in group.members
+                member != uuid and member in self.known.servers for member in group.members
             ):
                 return f"it must stay with the servers of the affinity group {group.name}"
         return ""
@@ -201,15 +203,14 @@ class _Reader:
 
     def _as_it_has(self, allocations: Allocations) -> tuple[CandidateQuery, ...]:
         """Return the query for the amounts that a server has, of as many providers."""
-        roots = {uuid for uuid in allocations if self._trees.roots[uuid] == uuid}
-        amounts_of_roots: dict[str, int] = {}
-        for uuid in roots:
-            for name, amount in allocations[uuid].items():
-                amounts_of_roots[name] = amounts_of_roots.get(name, 0) + amount
+        of_roots = Counter[str]()
+        for uuid, amounts in allocations.items():
+            if self._trees.roots[uuid] == uuid:
+                of_roots.update(amounts)
         groups = [self._group(uuid, n, allocations) for n, uuid in enumerate(allocations)]
         suffixed = [group for group in groups if group is not None]
-        if amounts_of_roots:
-            suffixed.insert(0, RequestGroup(resources=amounts_of_roots))
+        if of_roots:
+            suffixed.insert(0, RequestGroup(resources=dict(of_roots)))
         return (
             CandidateQuery(tuple(suffixed), "isolate", root_forbidden=frozenset({DISABLED_TRAIT})),
         )

@@ -27,20 +27,16 @@ _MOST_TRIES = 400
 
 
 class MoveSearch:
-    """Moves found so far, and the room after the moves.
-
-    :param fixed: the servers that the search must not move.
-    """
+    """Moves found so far, and the room after the moves."""
 
     def __init__(self, hosts: Hosts) -> None:
         self.hosts = hosts
         self.room = hosts.room()
         self.moves: list[Migration] = []
         self.fewest: int | None = None
-        self._servers = hosts.by_host()
         self._movable: dict[str, list[Server]] = {
             host: [server for server in servers if not server.stays and server.queries]
-            for host, servers in self._servers.items()
+            for host, servers in hosts.by_host().items()
         }
         self._open: dict[str, list[tuple[str, Amounts]]] = {}
         self._rows: dict[str, frozenset[tuple[str, str]]] = {}
@@ -85,21 +81,16 @@ class MoveSearch:
         """Note a move, of which the place of the server becomes free."""
         server = move.server
         self.room.take(move.entering())
-        self.room.take((*server.amounts, *server.memberships(server.host)), -1)
+        self.room.take(server.leaving(), -1)
         self._movable[server.host].remove(server)
         self.moves.append(move)
         self.forget()
 
-    def leave(self, servers: Iterable[Server]) -> list[Server]:
-        """Move servers, the largest amounts first; return those without a place."""
-        rest = []
+    def leave(self, servers: Iterable[Server]) -> None:
+        """Move the servers that have another place, the largest amounts first."""
         for server in sorted(servers, key=_size):
-            move = self.move(server)
-            if move is None:
-                rest.append(server)
-            else:
+            if move := self.move(server):
                 self.commit(move)
-        return rest
 
     def take_room(self, queries: Queries, most: int | None) -> int:
         """Take room for as many servers as fit now, at most so many; return how many."""
@@ -155,7 +146,7 @@ class MoveSearch:
         """Move servers away and take their place; nothing if a server has no other place."""
         before, count = self.room.copy(), len(self.moves)
         for server in servers:
-            self.room.take((*server.amounts, *server.memberships(server.host)), -1)
+            self.room.take(server.leaving(), -1)
         self.room.take(amounts)
         for server in sorted(servers, key=_size):
             move = self.move(server)

@@ -66,7 +66,7 @@ class Survivors:
         room = self._room.copy()
         servers = [server for host in failed for server in self._servers.get(host, ())]
         for server in servers:
-            room.take((*server.amounts, *server.memberships(server.host)), -1)
+            room.take(server.leaving(), -1)
         changed: set[str] = set()
         homeless = []
         full = set[str]()  # the kinds without a place: the room only becomes less
