@@ -18,6 +18,7 @@ from cpu_tiers.model.names import (
     VCPU,
     VCPU_SHARES,
 )
+from tests import draws
 from tests.libvirt.cgroup import cpu_cgroups
 from tests.libvirt.embedded import configure
 from tests.processes.cloud import Cloud
@@ -180,7 +181,7 @@ def test_the_element_of_a_plugin_in_the_running_guest(cloud: Cloud, root: Path) 
     cloud.wait_until(lambda: not guests(root), "the guest is gone")
 
 
-@pytest.mark.parametrize("backend", ["threading", "eventlet"])
+@pytest.mark.parametrize("backend", draws.in_turn(["threading", "eventlet"]))
 @pytest.mark.usefixtures("root")
 def test_a_refusal_ends_the_process(cloud: Cloud, conf: Sections, backend: str) -> None:
     """The host reports its NUMA nodes, and the option is off at the next start.
