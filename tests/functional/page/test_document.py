@@ -66,7 +66,7 @@ def test_a_page_has_texts_and_tables() -> None:
     reader = PageReader(page_of("compute-1").html())
     assert reader.texts["title"] == reader.texts["h1"] == ["compute-1"]
     assert reader.texts["th"] == ["host", "compute-1"]
-    assert reader.texts["td"] == ["compute-1", "3", "", "0.25", "", ""]
+    assert [text.strip() for text in reader.texts["td"]] == ["compute-1", "3", "", "0.25", "", ""]
     assert reader.texts["a"] == ["compute-1"]
     assert ("a", {"href": "#hosts"}) in reader.elements
 
