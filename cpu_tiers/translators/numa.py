@@ -212,13 +212,14 @@ def _with_nodes(query: CandidateQuery, nodes: int) -> CandidateQuery:
     roots = [
         suffix
         for suffix, group in groups.items()
-        if suffix.startswith("_NUMA") and group == RequestGroup(suffix, required=is_node)
+        if suffix.startswith("_NUMA")
+        and suffix.replace("_NUMA", "_PROC") in groups
+        and group == RequestGroup(suffix, required=is_node)
     ]
     for root in roots:
-        if (processors := groups.get(root.replace("_NUMA", "_PROC"))) is not None:
-            del groups[root]
-            required = processors.required | is_node
-            groups[processors.suffix] = processors._replace(required=required)
+        processors = groups[groups.pop(root).suffix.replace("_NUMA", "_PROC")]
+        required = processors.required | is_node
+        groups[processors.suffix] = processors._replace(required=required)
     subtrees = tuple(tuple(filter(groups.__contains__, tree)) for tree in query.same_subtree)
     # Ports and other suffixed groups may share a provider, which isolate would forbid.
     only_nodes = roots and groups.keys() <= set(chain.from_iterable(subtrees))

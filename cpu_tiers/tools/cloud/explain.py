@@ -77,9 +77,8 @@ class Explain(NovaConfCommand, ShowCommand):
         cloud = self.cloud_source(parsed_args, conf)
         self.find_tiers(conf, cloud)
         server = read_source(parsed_args, conf, cloud)
-        aggregates = parsed_args.aggregate and aggregate_uuids(
-            parsed_args.aggregate, cloud.services
-        )
+        wanted = parsed_args.aggregate
+        aggregates = wanted and aggregate_uuids(wanted, cloud.services)
         queries = queries_of(conf, server, aggregates)
         states = cloud.service_states
         with ProgressLine("asking Placement") as progress, cloud.placement() as client:

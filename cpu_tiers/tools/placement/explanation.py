@@ -19,10 +19,7 @@ from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 from cpu_tiers.tools.simulation.host_reason import HostReason, nearest
 from cpu_tiers.tools.simulation.reasons import Reasons
 from cpu_tiers.tools.simulation.server_queries import ServerQueries
-from cpu_tiers.tools.simulation.service_states import (
-    NOT_ASKED,
-    ServiceStates,
-)
+from cpu_tiers.tools.simulation.service_states import NOT_ASKED, ServiceStates
 from cpu_tiers.translators.numa import cheaper
 
 

@@ -13,10 +13,7 @@ from cpu_tiers.tools.simulation.host_reason import HostReason, named
 from cpu_tiers.tools.simulation.reasons import Reasons
 from cpu_tiers.tools.simulation.repeated_claims import CloudRoom, HostRoom
 from cpu_tiers.tools.simulation.server_queries import ServerQueries
-from cpu_tiers.tools.simulation.service_states import (
-    NOT_ASKED,
-    ServiceStates,
-)
+from cpu_tiers.tools.simulation.service_states import NOT_ASKED, ServiceStates
 
 JUST_FREED = "nothing any more: room came free meanwhile"
 

@@ -18,7 +18,7 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.plan.program import Amounts, Row
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud, Solvers
 from cpu_tiers.tools.simulation.never_served import hosts_of
-from cpu_tiers.tools.simulation.providers import HostProviders, Stock
+from cpu_tiers.tools.simulation.providers import HostProviders
 from cpu_tiers.translators.numa import read_form
 
 MOST_PLACES = 64
@@ -268,8 +268,7 @@ class Hosts:
                 continue
             key = kind, number, id(solver), tuple([stock.capacity for stock in host.stocks])
             if key not in self._shapes:
-                empty = [Stock(s.name, s.inventory, 0) for s in host.stocks]
-                solutions = islice(solver.each(empty), MOST_PLACES + 1)
+                solutions = islice(solver.each(host.empty_stocks()), MOST_PLACES + 1)
                 places = tuple(solution.amounts for solution in solutions)
                 self.is_cut = self.is_cut or len(places) > MOST_PLACES
                 self._shapes[key] = places[:MOST_PLACES]

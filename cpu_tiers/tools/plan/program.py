@@ -88,7 +88,7 @@ class Counts(NamedTuple):
 def undone_cost(problem: Problem) -> int:
     """Return the cost of a server that does not leave or has no room, or of an excess that stays.
 
-    It is more than that of all moves together, of which each costs 1.
+    The cost is more than the cost of all moves together: each move costs 1.
     """
     movable = sum(departure.number for departure in problem.departures)
     return 1 + min(movable, problem.most_moves or movable)

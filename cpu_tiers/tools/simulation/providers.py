@@ -169,11 +169,11 @@ class HostProviders:
         self.layout: HostLayout
 
     def empty_stocks(self) -> list[Stock]:
-        """Return the inventories of all providers as if nothing of them was allocated."""
-        return [
-            Stock(stock.name, without_servers(stock.name, stock.inventory), 0)
-            for stock in self.stocks
-        ]
+        """Return the inventories of all providers as if nothing of them was allocated.
+
+        A reserved part stays reserved: no migration frees a node of Ironic or a device.
+        """
+        return [Stock(stock.name, stock.inventory, 0) for stock in self.stocks]
 
     def places(self) -> tuple[ProviderLayout, ...]:
         """Return the fixed properties of the providers, which are equal for equal hardware."""

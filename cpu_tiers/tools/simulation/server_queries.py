@@ -36,7 +36,7 @@ UNKNOWN = (
 _PROFILE = "accel:device_profile"
 
 _OF_DEVICES = (ALIAS, *(f"hw{mark}{key}" for mark in ":_" for key in ("pmem", "mem_encryption")))
-"""How the extra specs and the image properties begin that :func:`with_devices` reads."""
+"""The beginnings of the extra specs and image properties that :func:`with_devices` reads."""
 
 _PREFILTER_PREFIXES: Mapping[str, str] = {
     "hw_cdrom_bus": "COMPUTE_STORAGE_BUS",

@@ -1,4 +1,4 @@
-"""The entitlement: the CPUs of each guest while all vCPUs want to run and are moved well.
+"""The entitlement: the CPUs of a guest while all vCPUs want to run and the kernel moves them well.
 
 It is the weighted max-min fair division of the host CPUs: a vCPU could get more only if a vCPU
 with less CPU per weight got less. Only a single division has this property. All vCPUs of a guest

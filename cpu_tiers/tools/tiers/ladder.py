@@ -51,7 +51,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerFacts:
-    """The part of nova-scheduler in tiers, by its nova.conf.
+    """How nova-scheduler serves tiers, by its nova.conf.
 
     :param loads_weigher: ``weight_classes`` names the weigher of cpu-tiers. Without the weigher,
         no option of cpu-tiers has an effect.

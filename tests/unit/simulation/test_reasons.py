@@ -127,3 +127,23 @@ def test_hitting_sets_in_the_order_of_size() -> None:
     conflicts = [("a", "b"), ("b", "c"), ("d",)]
     assert next(hitting_sets(conflicts)) == ("b", "d")
     assert len(list(hitting_sets(conflicts))) == 5  # bd, abd, acd, bcd, abcd
+
+
+@pytest.mark.parametrize(
+    ("present", "asked", "is_filled"),
+    [
+        pytest.param(host(VCPU=inventory(8), used={"VCPU": 8}), query(VCPU=8), True, id="full"),
+        pytest.param(host(VCPU=inventory(8), used={"VCPU": 8}), query(VCPU=9), False, id="small"),
+        pytest.param(
+            # nova-compute reserves a node of Ironic while the node has a server, or is mended.
+            host(CUSTOM_IRON=Inventory(total=1, max_unit=1, reserved=1), used={"CUSTOM_IRON": 1}),
+            query(CUSTOM_IRON=1),
+            False,
+            id="a reserved node, whose server no migration moves",
+        ),
+    ],
+)
+def test_hosts_that_would_have_room_without_servers(
+    present: CloudProvider, asked: CandidateQuery, *, is_filled: bool
+) -> None:
+    assert Reasons(SimulatedCloud([present]), [asked]).is_filled("host") is is_filled

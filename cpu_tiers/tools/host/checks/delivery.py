@@ -194,8 +194,8 @@ def check_delivery(evidence: Evidence) -> Iterator[Finding]:
 def _half_asleep(evidence: Evidence, domain: Domain) -> Iterator[Finding]:
     """Yield a mixed guest with a sleeping dedicated vCPU and a busy shared vCPU.
 
-    The kernel then gives the whole weight of the guest to its shared vCPUs, and all further guests
-    get less on the shared CPUs (docs/reference/domain.rst, "The weight of a mixed guest").
+    The kernel then gives the whole weight of the guest to its shared vCPUs, and other guests get
+    less on the shared CPUs (docs/reference/domain.rst, "The weight of a mixed guest").
     """
     times = evidence.spent[domain.uuid or ""]
     busy = [(time.ran + time.waited) / evidence.seconds >= _ASLEEP for time in times]
