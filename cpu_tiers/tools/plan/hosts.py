@@ -8,7 +8,7 @@ units, traits, NUMA nodes, shared pools, aggregates, shares. Pure.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -18,7 +18,7 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.plan.program import Amounts, Row
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud, Solvers
 from cpu_tiers.tools.simulation.never_served import hosts_of
-from cpu_tiers.tools.simulation.providers import HostProviders
+from cpu_tiers.tools.simulation.providers import HostProviders, Solution
 from cpu_tiers.translators.numa import read_form
 
 MOST_PLACES = 64
@@ -148,9 +148,7 @@ class Hosts:
     is_cut: bool = field(init=False, default=False)
     _by_root: Mapping[str, HostProviders] = field(init=False)
     _known: dict[str, dict[str, tuple[Amounts, ...]]] = field(init=False, default_factory=dict)
-    _shapes: dict[object, tuple[tuple[tuple[int, int], ...], ...]] = field(
-        init=False, default_factory=dict
-    )
+    _shapes: dict[object, list[Solution]] = field(init=False, default_factory=dict)
     _solvers: dict[str, list[Solvers]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -209,68 +207,55 @@ class Hosts:
             servers[server.host].append(server)
         return servers
 
-    def places(self, queries: Sequence[CandidateQuery], root: str) -> tuple[Amounts, ...]:
+    def suits(self, queries: Sequence[CandidateQuery], root: str) -> bool:
+        """Tell whether a host suits a request but for its amounts: traits, units, aggregates."""
+        host = self._by_root[root]
+        solvers_of_queries = self._solvers_of(kind_of(queries), queries)
+        return any(solvers.of(host) is not None for solvers in solvers_of_queries)
+
+    def all_places(self, queries: Sequence[CandidateQuery]) -> Iterator[tuple[str, Amounts]]:
+        """Yield the places of a request on all hosts, each place with its host."""
+        kind = kind_of(queries)
+        for root in self.names if queries else ():
+            for amounts in self.places(kind, queries, root):
+                yield root, amounts
+
+    def places(
+        self, kind: str, queries: Sequence[CandidateQuery], root: str
+    ) -> tuple[Amounts, ...]:
         """Return the places of a request on a host as if the host had no servers.
 
         A closed host has no places.
         """
-        return self._places_on(kind_of(queries), queries, root)
-
-    def _places_on(
-        self, kind: str, queries: Sequence[CandidateQuery], root: str
-    ) -> tuple[Amounts, ...]:
         if root in self.closed:
             return ()
-        places_by_root = self._known.setdefault(kind, {})
-        if root not in places_by_root:
-            places_by_root[root] = tuple(self._places(queries, self._by_root[root]))
-        return places_by_root[root]
+        known = self._known.setdefault(kind, {})
+        if root not in known:
+            known[root] = self._places(kind, queries, self._by_root[root])
+        return known[root]
 
-    def suits(self, queries: Sequence[CandidateQuery], root: str) -> bool:
-        """Tell whether a host suits a request but for its amounts: traits, units, aggregates."""
-        host = self._by_root[root]
-        return any(solvers.of(host) is not None for solvers in self._solvers_of(queries))
-
-    def all_places(
-        self, queries: Sequence[CandidateQuery]
-    ) -> Iterable[tuple[str, tuple[Amounts, ...]]]:
-        """Yield each host that has places of a request, with the places."""
-        kind = kind_of(queries)
-        for root in self.names:
-            if places := self._places_on(kind, queries, root):
-                yield root, places
-
-    def _places(self, queries: Sequence[CandidateQuery], host: HostProviders) -> Iterable[Amounts]:
+    def _places(
+        self, kind: str, queries: Sequence[CandidateQuery], host: HostProviders
+    ) -> tuple[Amounts, ...]:
         rows = [(p, stock.name) for p, stock in zip(host.owners, host.stocks, strict=True)]
-        solutions = self._solutions(queries, host)
-        return dict.fromkeys(
-            tuple(sorted((rows[n], amount) for n, amount in amounts)) for amounts in solutions
-        )
+        places: dict[Amounts, None] = {}
+        for solver in [solvers.of(host) for solvers in self._solvers_of(kind, queries)]:
+            if solver is None:
+                continue
+            # Equal hosts have their solutions in common.
+            key = solver, tuple([stock.capacity for stock in host.stocks])
+            if key not in self._shapes:
+                solutions = list(islice(solver.each(host.empty_stocks()), MOST_PLACES + 1))
+                self.is_cut = self.is_cut or len(solutions) > MOST_PLACES
+                self._shapes[key] = solutions[:MOST_PLACES]
+            for solution in self._shapes[key]:
+                places[tuple(sorted((rows[n], amount) for n, amount in solution.amounts))] = None
+        return tuple(places)
 
-    def _solvers_of(self, queries: Sequence[CandidateQuery]) -> list[Solvers]:
-        kind = kind_of(queries)
+    def _solvers_of(self, kind: str, queries: Sequence[CandidateQuery]) -> list[Solvers]:
         if kind not in self._solvers:
             self._solvers[kind] = [
                 Solvers(self.cloud, read_form(query), each_order=False, nodes_apart=True)
                 for query in queries
             ]
         return self._solvers[kind]
-
-    def _solutions(
-        self, queries: Sequence[CandidateQuery], host: HostProviders
-    ) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """Return the amounts of a request on an empty host, which equal hosts have in common."""
-        kind = kind_of(queries)
-        found: list[tuple[tuple[int, int], ...]] = []
-        for number, solvers in enumerate(self._solvers_of(queries)):
-            solver = solvers.of(host)
-            if solver is None:
-                continue
-            key = kind, number, id(solver), tuple([stock.capacity for stock in host.stocks])
-            if key not in self._shapes:
-                solutions = islice(solver.each(host.empty_stocks()), MOST_PLACES + 1)
-                places = tuple(solution.amounts for solution in solutions)
-                self.is_cut = self.is_cut or len(places) > MOST_PLACES
-                self._shapes[key] = places[:MOST_PLACES]
-            found += self._shapes[key]
-        return tuple(found)

@@ -229,11 +229,7 @@ def realized(hosts: Hosts, question: Question, moves: Iterable[Migration]) -> Pl
 def count_room(hosts: Hosts, queries: Sequence[CandidateQuery], room: Room) -> int:
     """Return how many new servers have room, at least; exactly where hosts share no provider."""
     left = room.copy()
-    return sum(
-        left.take_times(amounts)
-        for _, places in (hosts.all_places(queries) if queries else ())
-        for amounts in places
-    )
+    return sum(left.take_times(amounts) for _, amounts in hosts.all_places(queries))
 
 
 class _Program:
@@ -259,14 +255,9 @@ class _Program:
         arrivals = [
             KindPlace(number, host, amounts)
             for kind, number in numbers.items()
-            for host, places in hosts.all_places(queries[kind])
-            for amounts in places
+            for host, amounts in hosts.all_places(queries[kind])
         ]
-        targets = [
-            amounts
-            for _, places in (hosts.all_places(question.room) if question.room else ())
-            for amounts in places
-        ]
+        targets = [amounts for _, amounts in hosts.all_places(question.room)]
         self.problem = Problem(
             room.free,
             departures,

@@ -45,11 +45,7 @@ class MoveSearch:
     def fitting(self, queries: Queries, kind: str) -> Iterator[tuple[str, Amounts]]:
         """Yield the places with room, fewer after each server."""
         if kind not in self._by_place:
-            self._by_place[kind] = [
-                (host, amounts)
-                for host, places in self.hosts.all_places(queries)
-                for amounts in places
-            ]
+            self._by_place[kind] = list(self.hosts.all_places(queries))
         if kind not in self._open:
             self._open[kind] = [
                 place for place in self._by_place[kind] if self.room.fits(place[1])

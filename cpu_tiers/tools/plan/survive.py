@@ -9,8 +9,9 @@ the hosts with room, changed one verdict of 1,397 failures of small random cloud
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations, islice
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain, combinations, islice
+from operator import itemgetter
 from typing import NamedTuple
 
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
@@ -40,98 +41,81 @@ class Survivors:
 
     def __init__(self, hosts: Hosts) -> None:
         self._hosts, self._room, self._servers = hosts, hosts.room(), hosts.by_host()
+        # The rows of memory and those of CPUs, and the most that any host has free of each.
         self._rows = {
-            root: [row for row in hosts.rows_of(root) if row[1] in (MEMORY_MB, VCPU, PCPU)]
+            root: [
+                [row for row in hosts.rows_of(root) if row[1] in classes]
+                for classes in ((MEMORY_MB,), (VCPU, PCPU))
+            ]
             for root in hosts.names
         }
         free = [self._free(root, self._room) for root in hosts.names]
-        self._most_memory = max((memory for memory, _ in free), default=0) or 1
-        self._most_cpus = max((cpus for _, cpus in free), default=0) or 1
-        self._order: dict[str, list[tuple[float, str, tuple[Amounts, ...]]]] = {}
+        self._most: list[int] = [max(1, *amounts) for amounts in zip(*free, strict=True)]
+        self._order: dict[str, list[tuple[float, str, Amounts]]] = {}
 
-    def lose(self, failed: Sequence[str]) -> Loss:
-        """Return which servers find no place if some hosts fail together."""
-        servers, homeless, _ = self._evacuated(failed)
-        return Loss(tuple(failed), servers, tuple(homeless))
-
-    def room_after(self, failed: Sequence[str]) -> Room:
-        """Return the room when the servers of failed hosts have places, as far as there are any.
+    def lose(self, failed: Sequence[str]) -> tuple[Loss, Room]:
+        """Return which servers find no place if some hosts fail together, and the room then.
 
         A loss does not keep its room: the rooms of 10,000 hosts have 300 million amounts.
         """
-        return self._evacuated(failed)[2]
-
-    def _evacuated(self, failed: Sequence[str]) -> tuple[int, list[Server], Room]:
-        """Return the number of servers of failed hosts, those without a place, and the room."""
         room = self._room.copy()
         servers = [server for host in failed for server in self._servers.get(host, ())]
         for server in servers:
             room.take(server.leaving(), -1)
-        changed: set[str] = set()
+        changed: dict[str, None] = {}
         homeless = []
         full = set[str]()  # the kinds without a place: the room only becomes less
         for server in servers:
             is_hopeless = server.kind in full
-            place = None if is_hopeless else self._place(server, room, failed, changed)
-            if place is None:
+            move = None if is_hopeless else self._evacuation(server, room, failed, changed)
+            if move is None:
                 homeless.append(server)
                 if not server.apart:
                     full.add(server.kind)
                 continue
-            host, amounts = place
-            room.take((*amounts, *server.memberships(host)))
-            changed.add(host)
-        return len(servers), homeless, room
+            room.take(move.entering())
+            changed[move.host] = None
+        return Loss(tuple(failed), len(servers), tuple(homeless)), room
 
-    def _place(
-        self, server: Server, room: Room, failed: Sequence[str], changed: Iterable[str]
-    ) -> tuple[str, Amounts] | None:
-        if not server.queries:
-            return None
-        changed = set(changed)
+    def _evacuation(
+        self, server: Server, room: Room, failed: Sequence[str], changed: Collection[str]
+    ) -> Migration | None:
+        def fits(root: str, amounts: Amounts) -> bool:
+            is_apart = not server.apart or room.fits(server.memberships(root))
+            return is_apart and room.fits(amounts)
+
         fresh = (
-            (weight, root, amounts)
-            for weight, root, places in self._ordered(server)
-            if root not in changed and root not in failed
-            for amounts in _first(server, root, places, room)
+            place
+            for place in self._ordered(server)
+            if place[1] not in changed and place[1] not in failed and fits(*place[1:])
         )
         used = (
             (self._weight(root, room), root, amounts)
             for root in changed
-            for amounts in _first(server, root, self._hosts.places(server.queries, root), room)
+            for amounts in self._hosts.places(server.kind, server.queries, root)
+            if fits(root, amounts)
         )
         # The hosts without a change are in their order, so the first of them is the best.
-        first = next(fresh, None)
-        best = max([*([first] if first else ()), *used], key=lambda item: item[0], default=None)
-        return None if best is None else best[1:]
+        best = max(chain(islice(fresh, 1), used), key=itemgetter(0), default=None)
+        return best and Migration(server, *best[1:])
 
-    def _ordered(self, server: Server) -> list[tuple[float, str, tuple[Amounts, ...]]]:
-        """Return the hosts of a server's kind with their places, the most free first."""
+    def _ordered(self, server: Server) -> list[tuple[float, str, Amounts]]:
+        """Return the places of a server's kind, those of the host with the most free first."""
         if server.kind not in self._order:
             order = (
-                (self._weight(root, self._room), root, places)
-                for root, places in self._hosts.all_places(server.queries)
+                (self._weight(root, self._room), root, amounts)
+                for root, amounts in self._hosts.all_places(server.queries)
             )
             self._order[server.kind] = sorted(order, key=lambda item: (-item[0], item[1]))
         return self._order[server.kind]
 
-    def _free(self, root: str, room: Room) -> tuple[int, int]:
+    def _free(self, root: str, room: Room) -> list[int]:
         """Return the free memory and CPUs of a host."""
-        memory = cpus = 0
-        for row in self._rows[root]:
-            free = max(0, room.of(row))
-            memory, cpus = (memory + free, cpus) if row[1] == MEMORY_MB else (memory, cpus + free)
-        return memory, cpus
+        return [sum(max(0, room.of(row)) for row in rows) for rows in self._rows[root]]
 
     def _weight(self, root: str, room: Room) -> float:
         memory, cpus = self._free(root, room)
-        return memory / self._most_memory + cpus / self._most_cpus
-
-
-def _first(server: Server, root: str, places: Sequence[Amounts], room: Room) -> Iterator[Amounts]:
-    """Yield the first place with room."""
-    if not server.apart or room.fits(server.memberships(root)):
-        yield from islice((amounts for amounts in places if room.fits(amounts)), 1)
+        return memory / self._most[0] + cpus / self._most[1]
 
 
 Sets = Sequence[Sequence[str]]
@@ -174,7 +158,7 @@ def losses(
     survivors, bad = Survivors(hosts), list[Loss]()
     for number, failed in enumerate(sets):
         tell(number, len(sets))
-        loss = survivors.lose(failed)
+        loss, _ = survivors.lose(failed)
         if loss.homeless:
             bad.append(loss)
     return bad
@@ -233,7 +217,7 @@ def _better(
             if time.process_time() > end:
                 return
             after = hosts.after(moves)
-            if len(Survivors(after).lose(loss.hosts).homeless) < len(loss.homeless):
+            if _homeless(losses(after, [loss.hosts])) < len(loss.homeless):
                 rest = losses(after, sets)
                 if _homeless(rest) < number:
                     yield moves, after, rest
@@ -243,7 +227,7 @@ def _remedies(hosts: Hosts, loss: Loss) -> Iterator[Sequence[Migration]]:
     """Yield moves that may give a homeless server of a failure a place."""
     homeless = {server.kind: server for server in loss.homeless if server.queries}
     left = [server for server in hosts.servers if server.host not in loss.hosts]
-    room = Survivors(hosts).room_after(loss.hosts)
+    _, room = Survivors(hosts).lose(loss.hosts)
     rest = hosts.elsewhere(left, room, frozenset(loss.hosts))
     for server in homeless.values():
         search = MoveSearch(rest)

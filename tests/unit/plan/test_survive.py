@@ -11,7 +11,7 @@ from tests.unit.simulation.clouds import provider
 
 def homeless(hosts: Hosts, *failed: str) -> list[str]:
     survivors = Survivors(hosts)
-    return [each.uuid for each in survivors.lose(failed).homeless]
+    return [each.uuid for each in survivors.lose(failed)[0].homeless]
 
 
 def test_the_servers_that_find_no_place() -> None:
