@@ -244,7 +244,7 @@ class _WithMoves:
         return True
 
     def _make_room(self, demand: Demand) -> None:
-        self._hosts.servers = list(self._servers.values())
+        self._hosts.servers, self._hosts.start = list(self._servers.values()), None
         question = Question(room=demand.queries, wanted=1, most_moves=self._most)
         plan = make_plan(self._hosts, question, seconds=0)
         for step in plan.steps if plan.after else ():

@@ -25,7 +25,7 @@ def moves_data(
         {
             "server": step.move.server.uuid,
             "name": step.move.server.name,
-            "from": hosts.get(step.source, step.source),
+            "from": hosts.get(step.move.server.host, step.move.server.host),
             "to": hosts.get(step.move.host, step.move.host),
             "after": list(step.after),
             "live": not step.move.server.is_off,
@@ -121,10 +121,9 @@ def script(verdict: str, moves: Sequence[Mapping[str, Any]]) -> str:
 
 def before_and_after(hosts: Hosts, plan: Plan) -> list[tuple[str, int, int, str, str]]:
     """Return the changed hosts of a plan: servers and free amounts before and after."""
-    after = hosts.after(plan.moves())
-    changed = {step.source for step in plan.steps} | {step.move.host for step in plan.steps}
-    counts = [Counter(server.host for server in each.servers) for each in (hosts, after)]
-    rooms = [hosts.room(), after.room()]
+    changed = {host for s in plan.steps for host in (s.move.server.host, s.move.host)}
+    counts = [Counter(server.host for server in each.servers) for each in (hosts, plan.hosts)]
+    rooms = [hosts.room(), plan.hosts.room()]
 
     def free(room: Room, root: str) -> str:
         amounts = Counter[str]()

@@ -263,7 +263,7 @@ class PlanDrain(PlanCommand):
         question = Question(leaving=leaving)
         plan, kept, is_kept = self.plan(hosts, question), "", True
         if number := parsed_args.keep:
-            sets, is_complete = fullest_sets(hosts.after(plan.moves()), number)
+            sets, is_complete = fullest_sets(plan.hosts, number)
             survival = self.survival(hosts, sets, question, plan)
             plan, is_kept = survival.plan, not survival.left
             kept = keep_verdict(hosts, survival.left, number, 0 if is_complete else len(sets))

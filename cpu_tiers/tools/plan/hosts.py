@@ -68,6 +68,10 @@ class Migration(NamedTuple):
         """Return what the move takes of the host and of the groups of the server."""
         return (*self.amounts, *self.server.memberships(self.host))
 
+    def arrived(self) -> Server:
+        """Return the server at its new place."""
+        return replace(self.server, host=self.host, amounts=self.amounts)
+
 
 def amounts_of(allocations: Allocations) -> Amounts:
     """Return allocations by row, sorted."""
@@ -121,6 +125,11 @@ class Room:
         for row, amount in amounts:
             self.free[row] = self.of(row) - times * amount
 
+    def migrate(self, move: Migration) -> None:
+        """Take the new place of a server, and give the old one back."""
+        self.take(move.entering())
+        self.take(move.server.leaving(), -1)
+
     def take_times(self, amounts: Amounts, most: int | None = None) -> int:
         """Take amounts as often as there is room, up to a number of times; return how often."""
         times = max(0, min((self.of(row) // n for row, n in amounts if n), default=0))
@@ -135,7 +144,7 @@ class Hosts:
 
     :param groups: the most servers that each anti-affinity group may have on a host.
     :param names: the names of the hosts by the uuid of the root provider.
-    :param start: the free amounts, where they are not those of the cloud.
+    :param start: the free amounts; those of the cloud, if they are not given.
     :param is_cut: whether a host has more places than are known, so that nothing is proven.
     """
 
@@ -158,20 +167,16 @@ class Hosts:
 
     def room(self) -> Room:
         """Return the present free amounts."""
-        if self.start is not None:
-            return self.start.copy()
-        free = {
-            (uuid, stock.name): stock.free
-            for host in self.cloud.hosts
-            for uuid, stock in zip(host.owners, host.stocks, strict=True)
-        }
-        for server in self.servers:
-            for row, _ in server.amounts:
-                free.setdefault(row, 0)
-        room = Room(free, self.groups)
-        for server in self.servers:
-            room.take(server.memberships(server.host))
-        return room
+        if self.start is None:
+            free = {
+                (uuid, stock.name): stock.free
+                for host in self.cloud.hosts
+                for uuid, stock in zip(host.owners, host.stocks, strict=True)
+            }
+            self.start = Room(free, self.groups)
+            for server in self.servers:
+                self.start.take(server.memberships(server.host))
+        return self.start.copy()
 
     def elsewhere(
         self, servers: Sequence[Server], room: Room, closed: frozenset[str] = frozenset()
@@ -185,16 +190,20 @@ class Hosts:
         return hosts
 
     def after(self, moves: Iterable[Migration]) -> Hosts:
-        """Return the hosts after moves; of a server the last move counts."""
-        last = {move.server.uuid: move for move in moves}
-        room, servers = self.room(), list[Server]()
-        for server in self.servers:
-            if move := last.get(server.uuid):
-                room.take(server.leaving(), -1)
-                room.take(move.entering())
-                server = replace(server, host=move.host, amounts=move.amounts)
-            servers.append(server)
-        return self.elsewhere(servers, room)
+        """Return the hosts after moves, one after the other."""
+        room, servers = self.room(), {server.uuid: server for server in self.servers}
+        for move in moves:
+            room.migrate(move)
+            servers[move.server.uuid] = move.arrived()
+        return self.elsewhere(list(servers.values()), room)
+
+    def moves_to(self, after: Hosts) -> list[Migration]:
+        """Return the migration of each server that has another host in hosts after moves."""
+        return [
+            Migration(server, later.host, later.amounts)
+            for server, later in zip(self.servers, after.servers, strict=True)
+            if later.host != server.host
+        ]
 
     def rows_of(self, root: str) -> list[Row]:
         """Return the rows of a host itself, without those of shared providers."""

@@ -8,113 +8,85 @@ waits for the place of the next, a server goes to a place between. Pure.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from cpu_tiers.tools.plan.hosts import Migration, Room, Server
-from cpu_tiers.tools.plan.program import Amounts, Row
+from cpu_tiers.tools.plan.hosts import Hosts, Migration, Room
+from cpu_tiers.tools.plan.program import Row
+from cpu_tiers.tools.plan.search import MoveSearch
 
 
 class PlanStep(NamedTuple):
     """A migration in the order of the plan.
 
-    :param source: the uuid of the host that the server leaves, with what it gives back there.
     :param after: the numbers of the steps, from 1, that must be done before this step begins.
     """
 
     move: Migration
-    source: str
-    leaving: Amounts
     after: tuple[int, ...] = ()
-
-
-class Ordered(NamedTuple):
-    """The steps of a plan, and the moves that found no order."""
-
-    steps: tuple[PlanStep, ...]
-    stuck: tuple[Migration, ...]
 
 
 _MOST_TRIES = 8
 """So many other orders are tried where moves found no order, or only by a place between."""
 
-Between = Callable[[Server, Room, Sequence[str]], Migration | None]
-"""Returns a place for a server in a room on none of some hosts; ``None`` without one."""
 
-
-def ordered(moves: Iterable[Migration], start: Room, between: Between) -> Ordered:
-    """Return the moves in an order in which each fits.
+def ordered(
+    moves: Iterable[Migration], hosts: Hosts
+) -> tuple[tuple[PlanStep, ...], tuple[Migration, ...]]:
+    """Return the moves in an order in which each fits, and the moves without an order.
 
     A move can take a place that another move of a ring needs first. So the moves that found no
     order, or only by a place between, go first in a further try.
-
-    :param between: finds the place between for a server of a ring.
     """
     waiting = list(moves)
-    best = _in_order(waiting, start, between)
-    tried = best
+    best = done, stuck = _in_order(waiting, hosts)
     for _ in range(_MOST_TRIES):
-        late = {move.server.uuid for move in tried.stuck}
-        times = Counter(step.move.server.uuid for step in tried.steps)
-        late |= {uuid for uuid, number in times.items() if number > 1}
+        times = Counter(move.server.uuid for move in done)
+        late = {move.server.uuid for move in stuck} | {uuid for uuid in times if times[uuid] > 1}
         if not late:
             break
         waiting.sort(key=lambda move: move.server.uuid not in late)
-        tried = _in_order(waiting, start, between)
-        best = min(best, tried, key=lambda order: (len(order.stuck), len(order.steps)))
-    return best._replace(steps=with_after(best.steps, start))
+        done, stuck = _in_order(waiting, hosts)
+        best = min(best, (done, stuck), key=lambda order: (len(order[1]), len(order[0])))
+    return with_after(best[0], hosts.room()), tuple(best[1])
 
 
-def _in_order(moves: Sequence[Migration], start: Room, between: Between) -> Ordered:
-    """Return the moves in an order in which each move fits, the earlier of ``moves`` first."""
-    room, steps = start.copy(), list[PlanStep]()
-    waiting = {move.server.uuid: move for move in moves}
-    at = {uuid: (move.server.host, move.server.leaving()) for uuid, move in waiting.items()}
-    has_hopped: set[str] = set()
-
-    def go(move: Migration) -> None:
-        source, leaving = at[move.server.uuid]
-        room.take(move.entering())
-        room.take(leaving, -1)
-        steps.append(PlanStep(move, source, leaving))
-        at[move.server.uuid] = move.host, move.entering()
-
+def _in_order(
+    moves: Iterable[Migration], hosts: Hosts
+) -> tuple[Sequence[Migration], Collection[Migration]]:
+    """Return the moves in an order in which each fits, the earlier first, and the others."""
+    search, waiting = MoveSearch(hosts), {move.server.uuid: move for move in moves}
     while waiting:
-        ready = [move for move in waiting.values() if room.fits(move.entering())]
+        ready = [move for move in waiting.values() if search.room.fits(move.entering())]
         for move in ready:
-            if room.fits(move.entering()):
-                go(waiting.pop(move.server.uuid))
+            if search.room.fits(move.entering()):
+                search.commit(waiting.pop(move.server.uuid))
         if ready:
             continue
-        hop = _hop(waiting.values(), has_hopped, at, room, between)
+        hop = _hop(waiting.values(), search)
         if hop is None:
             break
-        has_hopped.add(hop.server.uuid)
-        go(hop)
-    return Ordered(tuple(steps), tuple(waiting.values()))
+        search.commit(hop)
+        uuid = hop.server.uuid
+        waiting[uuid] = waiting[uuid]._replace(server=hop.arrived())
+    return search.moves, waiting.values()
 
 
-def _hop(
-    waiting: Iterable[Migration],
-    has_hopped: set[str],
-    at: dict[str, tuple[str, Amounts]],
-    room: Room,
-    between: Between,
-) -> Migration | None:
+def _hop(waiting: Collection[Migration], search: MoveSearch) -> Migration | None:
     """Return a move to a place between, of a server for whose place another server waits."""
-    waiting = tuple(waiting)
+    room, has_hopped = search.room, {move.server.uuid for move in search.moves}
     lacking = {row for move in waiting for row, n in move.entering() if room.of(row) < n}
     for move in waiting:
-        source, leaving = at[move.server.uuid]
-        if move.server.uuid in has_hopped or lacking.isdisjoint(row for row, _ in leaving):
+        gives = {row for row, _ in move.server.leaving()}
+        if move.server.uuid in has_hopped or lacking.isdisjoint(gives):
             continue
-        if hop := between(move.server, room, (source, move.host)):
+        if hop := search.move(move.server, avoided=move.host):
             return hop
     return None
 
 
-def with_after(steps: Sequence[PlanStep], start: Room) -> tuple[PlanStep, ...]:
-    """Return the steps, each with the steps that must be done before.
+def with_after(moves: Iterable[Migration], start: Room) -> tuple[PlanStep, ...]:
+    """Return moves as steps, each with the steps that must be done before.
 
     A step waits for as many of the earlier releases of its rows as it needs beside all earlier
     amounts of the rows. Independent steps may run in parallel.
@@ -122,11 +94,11 @@ def with_after(steps: Sequence[PlanStep], start: Room) -> tuple[PlanStep, ...]:
     taken: dict[Row, int] = defaultdict(int)
     released: dict[Row, list[tuple[int, int]]] = defaultdict(list)
     latest: dict[str, int] = {}
-    numbered = []
-    for number, step in enumerate(steps, start=1):
-        uuid = step.move.server.uuid
+    steps = list[PlanStep]()
+    for number, move in enumerate(moves, start=1):
+        uuid = move.server.uuid
         after = {latest[uuid]} if uuid in latest else set()
-        for row, amount in step.move.entering():
+        for row, amount in move.entering():
             taken[row] += amount
             lacking = taken[row] - start.of(row)
             for earlier, given in released[row]:
@@ -134,8 +106,8 @@ def with_after(steps: Sequence[PlanStep], start: Room) -> tuple[PlanStep, ...]:
                     break
                 after.add(earlier)
                 lacking -= given
-        for row, amount in step.leaving:
+        for row, amount in move.server.leaving():
             released[row].append((number, amount))
         latest[uuid] = number
-        numbered.append(step._replace(after=tuple(sorted(after))))
-    return tuple(numbered)
+        steps.append(PlanStep(move, tuple(sorted(after))))
+    return tuple(steps)

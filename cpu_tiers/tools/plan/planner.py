@@ -55,6 +55,7 @@ class Question(NamedTuple):
 class Plan(NamedTuple):
     """The answer to a question.
 
+    :param hosts: the hosts after the moves.
     :param undone: the servers that should leave and have no place.
     :param stuck: the migrations without an order: a ring of servers, each of which waits for the
         place of the next, and no host has a place between.
@@ -64,27 +65,24 @@ class Plan(NamedTuple):
     :param is_proven: whether the plan reaches the bound.
     """
 
-    steps: tuple[PlanStep, ...]
+    hosts: Hosts
+    steps: tuple[PlanStep, ...] = ()
     undone: tuple[Server, ...] = ()
     stuck: tuple[Migration, ...] = ()
     before: int = 0
     after: int = 0
     bound: int | None = None
     is_proven: bool = False
-    room: Room | None = None
 
     @property
     def proven(self) -> bool | int | None:
         """Return true for a plan that is proven to be the best, and else the bound, if any."""
         return True if self.is_proven else self.bound
 
-    def moves(self) -> list[Migration]:
-        """Return the moves in their order."""
-        return [step.move for step in self.steps]
-
     def over(self, rows: frozenset[Row]) -> list[Row]:
         """Return the rows over their capacity after the moves."""
-        return [row for row in rows if self.room is not None and self.room.of(row) < 0]
+        room = self.hosts.room()
+        return [row for row in rows if room.of(row) < 0]
 
 
 def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan:
@@ -184,51 +182,29 @@ def _cost(plan: Plan, question: Question) -> tuple[bool, int, int]:
     return is_long, undone, len(plan.steps)
 
 
-def migrations(hosts: Hosts, moves: Iterable[Migration]) -> list[Migration]:
-    """Return the migration of each server that has another host after moves; the last counts."""
-    last = {move.server.uuid: move for move in moves}
-    return [
-        last[server.uuid]._replace(server=server)
-        for server in hosts.servers
-        if server.uuid in last and last[server.uuid].host != server.host
-    ]
-
-
 def realized(hosts: Hosts, question: Question, moves: Iterable[Migration]) -> Plan:
     """Return the plan that has moves in their order."""
-    start = hosts.room()
-    search = MoveSearch(hosts)
-
-    def between(server: Server, room: Room, avoided: Sequence[str]) -> Migration | None:
-        search.room = room
-        search.forget()
-        return search.move(server, avoided)
-
-    result = ordered(moves, start, between)
-    room = start.copy()
-    for step in result.steps:
-        room.take(step.move.entering())
-        room.take(step.leaving, -1)
-    last = {step.move.server.uuid: step.move for step in result.steps}
-    arrived = {uuid for uuid, move in last.items() if move.host != move.server.host}
+    steps, stuck = ordered(moves, hosts)
+    after = hosts.after(step.move for step in steps)
+    moved = {move.server.uuid for move in hosts.moves_to(after)}
     undone = [
         server
         for server in hosts.servers
-        if server.uuid in question.leaving and server.uuid not in arrived
+        if server.uuid in question.leaving and server.uuid not in moved
     ]
     return Plan(
-        steps=result.steps,
+        hosts=after,
+        steps=steps,
         undone=tuple(undone),
-        stuck=result.stuck,
-        before=count_room(hosts, question.room, start),
-        after=count_room(hosts, question.room, room),
-        room=room,
+        stuck=stuck,
+        before=count_room(hosts, question.room),
+        after=count_room(after, question.room),
     )
 
 
-def count_room(hosts: Hosts, queries: Sequence[CandidateQuery], room: Room) -> int:
+def count_room(hosts: Hosts, queries: Sequence[CandidateQuery]) -> int:
     """Return how many new servers have room, at least; exactly where hosts share no provider."""
-    left = room.copy()
+    left = hosts.room()
     return sum(left.take_times(amounts) for _, amounts in hosts.all_places(queries))
 
 
@@ -277,25 +253,23 @@ class _Program:
 
     def counts(self, plan: Plan) -> Counts:
         """Return the counts of a plan."""
-        departures = {d[:3]: n for n, d in enumerate(self.problem.departures)}
-        leaving, arriving = [0] * len(departures), Counter[tuple[int, str, Amounts]]()
+        leaving, arriving = [0] * len(self._servers), Counter[tuple[int, str, Amounts]]()
         kinds = {
             server.uuid: (n, self.problem.departures[n].kind)
             for n, servers in enumerate(self._servers)
             for server in servers
         }
-        final: dict[str, Migration] = {step.move.server.uuid: step.move for step in plan.steps}
-        for uuid, move in final.items():
-            number, kind = kinds[uuid]
+        for move in self._hosts.moves_to(plan.hosts):
+            number, kind = kinds[move.server.uuid]
             leaving[number] += 1
             arriving[kind, move.host, move.amounts] += 1
-        room = plan.room.copy() if plan.room is not None else self._start
+        room = plan.hosts.room()
         targets, wanted = list[int](), self.problem.wanted
         for amounts in self._targets:
             targets.append(
                 room.take_times(amounts, None if wanted is None else wanted - sum(targets))
             )
-        return Counts(leaving, [arriving.pop(a, 0) for a in self.problem.arrivals], targets)
+        return Counts(leaving, [arriving[a] for a in self.problem.arrivals], targets)
 
     def bound(self, counts: Counts) -> int | None:
         """Return the proven bound of the program, see :class:`Plan`; ``None`` for nothing."""

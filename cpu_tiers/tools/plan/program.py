@@ -214,7 +214,7 @@ class _Columns:
             for row, amount in amounts:
                 used[row][column] += amount
         for row, factors in used.items():
-            free = problem.free[row]
+            free = problem.free.get(row, 0)
             if free >= 0:
                 self.rows.append((dict(factors), -math.inf, float(free)))
                 if sizes := {n for column, n in factors.items() if column >= self._targets_from}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
+from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.planner import Question
 from cpu_tiers.tools.plan.program import Row
 
@@ -52,7 +52,7 @@ def relief_of(
     helped = {server.host for server in (*hurt, *unsuited)}
     return Relief(
         Question(leaving=leaving, mends=mends),
-        tuple(over_capacity(hosts, hosts.room(), mends)),
+        tuple(over_capacity(hosts, mends)),
         unsuited,
         hurt,
         tuple(
@@ -63,11 +63,10 @@ def relief_of(
     )
 
 
-def over_capacity(hosts: Hosts, room: Room | None, rows: Iterable[Row]) -> list[str]:
-    """Return the rows over their capacity in a room, such as ``3 VCPU of compute1``."""
+def over_capacity(hosts: Hosts, rows: Iterable[Row]) -> list[str]:
+    """Return the rows over their capacity, such as ``3 VCPU of compute1``."""
     names = {row: name for root, name in hosts.names.items() for row in hosts.rows_of(root)}
+    room = hosts.room()
     return [
-        f"{-room.of(row)} {row[1]} of {names[row]}"
-        for row in sorted(rows)
-        if room is not None and room.of(row) < 0
+        f"{-room.of(row)} {row[1]} of {names[row]}" for row in sorted(rows) if room.of(row) < 0
     ]

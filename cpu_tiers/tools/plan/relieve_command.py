@@ -49,7 +49,7 @@ class PlanRelieve(PlanCommand):
         hosts = self.cloud(closed, forbids_avoided=True)
         relief = relief_of(hosts, chosen or frozenset(hosts.names), short, marked)
         plan = self.plan(hosts, relief.question)
-        left = over_capacity(hosts, plan.room, relief.question.mends)
+        left = over_capacity(plan.hosts, relief.question.mends)
         verdict, is_no = relieve_verdict(relief, plan, left)
         return self.shown(hosts, plan, verdict, unmoved(plan), is_no=is_no)
 

@@ -7,7 +7,7 @@ the place that leaves the least room beside it. Pure.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, combinations
 
 from cpu_tiers.model.request import CandidateQuery
@@ -34,10 +34,10 @@ class MoveSearch:
         self.room = hosts.room()
         self.moves: list[Migration] = []
         self.fewest: int | None = None
-        self._movable: dict[str, list[Server]] = {
-            host: [server for server in servers if not server.stays and server.queries]
-            for host, servers in hosts.by_host().items()
-        }
+        self._movable: dict[str, dict[str, Server]] = defaultdict(dict)
+        for server in hosts.servers:
+            if not server.stays and server.queries:
+                self._movable[server.host][server.uuid] = server
         self._open: dict[str, list[tuple[str, Amounts]]] = {}
         self._rows: dict[str, frozenset[tuple[str, str]]] = {}
         self._by_place: dict[str, list[tuple[str, Amounts]]] = {}
@@ -54,33 +54,35 @@ class MoveSearch:
             if self.room.fits(place[1]):
                 yield place
 
-    def moves_of(self, server: Server, avoided: Collection[str] = ()) -> Iterator[Migration]:
-        """Yield the moves of a server to each place beside its own host."""
+    def moves_of(self, server: Server, avoided: str = "") -> Iterator[Migration]:
+        """Yield the moves of a server to each place beside its own host and the avoided one."""
         for host, amounts in self.fitting(server.queries, server.kind):
             is_apart = not server.apart or self.room.fits(server.memberships(host))
-            if is_apart and host != server.host and host not in avoided:
+            if is_apart and host not in (server.host, avoided):
                 yield Migration(server, host, amounts)
 
-    def move(self, server: Server, avoided: Collection[str] = ()) -> Migration | None:
-        """Return the move of a server to the tightest place; ``None`` without a place."""
+    def move(self, server: Server, avoided: str = "") -> Migration | None:
+        """Return the move of a server to the tightest place; ``None`` without a place.
+
+        :param avoided: a host beside the server's own that is no target.
+        """
 
         def left(move: Migration) -> float:
             return sum(self.room.of(row) / amount for row, amount in move.amounts)
 
         return min(self.moves_of(server, avoided), key=left, default=None)
 
-    def forget(self) -> None:
-        """Look at all places again, because the room has become larger."""
-        self._open.clear()
-
     def commit(self, move: Migration) -> None:
-        """Note a move, of which the place of the server becomes free."""
-        server = move.server
-        self.room.take(move.entering())
-        self.room.take(server.leaving(), -1)
-        self._movable[server.host].remove(server)
-        self.moves.append(move)
-        self.forget()
+        """Carry a move out, of which the place of the server becomes free."""
+        self.room.migrate(move)
+        self._note([move])
+
+    def _note(self, moves: Iterable[Migration]) -> None:
+        """Note moves. All places are to be looked at again, because the room became larger."""
+        self.moves += moves
+        for move in moves:
+            self._movable[move.server.host].pop(move.server.uuid, None)
+        self._open.clear()
 
     def leave(self, servers: Iterable[Server]) -> None:
         """Move the servers that have another place, the largest amounts first."""
@@ -140,7 +142,7 @@ class MoveSearch:
 
     def _clear(self, amounts: Amounts, servers: Sequence[Server]) -> bool:
         """Move servers away and take their place; nothing if a server has no other place."""
-        before, count = self.room.copy(), len(self.moves)
+        before, moves = self.room.copy(), list[Migration]()
         for server in servers:
             self.room.take(server.leaving(), -1)
         self.room.take(amounts)
@@ -148,13 +150,10 @@ class MoveSearch:
             move = self.move(server)
             if move is None:
                 self.room = before
-                del self.moves[count:]
                 return False
             self.room.take(move.entering())
-            self.moves.append(move)
-        for server in servers:
-            self._movable[server.host].remove(server)
-        self._open.clear()
+            moves.append(move)
+        self._note(moves)
         return True
 
     def _sets(self, host: str, amounts: Amounts, size: int) -> Iterator[list[Server]]:
@@ -164,7 +163,7 @@ class MoveSearch:
             self._may_need(1)  # a server of another host may free a shared provider
         useful = [
             server
-            for server in _each_kind(self._movable.get(host, ()), size)
+            for server in _each_kind(self._movable[host].values(), size)
             if any(row in lacking for row, _ in server.amounts)
         ]
         for number, servers in enumerate(combinations(useful, size)):
@@ -178,7 +177,7 @@ class MoveSearch:
         """Return servers without which the amounts have room, the most helpful servers first."""
         lacking = dict(self._lacking(amounts))
         chosen: list[Server] = []
-        rest = list(self._movable.get(host, ()))
+        rest = list(self._movable[host].values())
         while lacking and rest:
             best = max(rest, key=lambda server: _help(server, lacking))
             if not _help(best, lacking):

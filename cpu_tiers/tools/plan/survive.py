@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 from cpu_tiers.tools.plan.hosts import Hosts, Migration, Room, Server
-from cpu_tiers.tools.plan.planner import Plan, Question, migrations, realized
+from cpu_tiers.tools.plan.planner import Plan, Question, realized
 from cpu_tiers.tools.plan.program import Amounts
 from cpu_tiers.tools.plan.search import MoveSearch
 
@@ -51,6 +51,8 @@ class Survivors:
         }
         free = [self._free(root, self._room) for root in hosts.names]
         self._most: list[int] = [max(1, *amounts) for amounts in zip(*free, strict=True)]
+        weights = [(-self._weight(root, self._room), root) for root in hosts.names]
+        self._weights = {root: -weight for weight, root in sorted(weights)}
         self._order: dict[str, list[tuple[float, str, Amounts]]] = {}
 
     def lose(self, failed: Sequence[str]) -> tuple[Loss, Room]:
@@ -102,11 +104,11 @@ class Survivors:
     def _ordered(self, server: Server) -> list[tuple[float, str, Amounts]]:
         """Return the places of a server's kind, those of the host with the most free first."""
         if server.kind not in self._order:
-            order = (
-                (self._weight(root, self._room), root, amounts)
-                for root, amounts in self._hosts.all_places(server.queries)
-            )
-            self._order[server.kind] = sorted(order, key=lambda item: (-item[0], item[1]))
+            self._order[server.kind] = [
+                (weight, root, amounts)
+                for root, weight in self._weights.items()
+                for amounts in self._hosts.places(server.kind, server.queries, root)
+            ]
         return self._order[server.kind]
 
     def _free(self, root: str, room: Room) -> list[int]:
@@ -183,20 +185,16 @@ def make_survive(
     :param seconds: the CPU time after which no further round begins.
     """
     end = time.process_time() + seconds
-    start = hosts.after(plan.moves())
-    bad = losses(start, sets, tell)
-    left, now, moves = bad, start, plan.moves()
-    for _ in range(_MOST_ROUNDS if bad else 0):
+    bad = losses(plan.hosts, sets, tell)
+    left, now = bad, plan.hosts
+    for _ in range(_MOST_ROUNDS):
         better = next(_better(now, sets, left, end), None)
         if better is None:
             break
-        more, now, left = better
-        moves += more
-        if not left:
-            break
+        now, left = better
     if left is not bad:
-        found = realized(hosts, question, migrations(hosts, moves))
-        rest = losses(hosts.after(found.moves()), sets)
+        found = realized(hosts, question, hosts.moves_to(now))
+        rest = losses(found.hosts, sets)
         # In a ring without a place between, the plan falls short of the moves.
         if _homeless(rest) < _homeless(bad) and len(found.undone) <= len(plan.undone):
             return Survival(found, bad, rest)
@@ -209,8 +207,8 @@ def _homeless(bad: Iterable[Loss]) -> int:
 
 def _better(
     hosts: Hosts, sets: Sets, bad: Sequence[Loss], end: float
-) -> Iterator[tuple[Sequence[Migration], Hosts, list[Loss]]]:
-    """Yield moves, the hosts after the moves, and the failures with servers still homeless."""
+) -> Iterator[tuple[Hosts, list[Loss]]]:
+    """Yield hosts after moves, and the failures with servers still homeless."""
     number = _homeless(bad)
     for loss in sorted(bad, key=lambda loss: len(loss.homeless)):
         for moves in _remedies(hosts, loss):
@@ -220,7 +218,7 @@ def _better(
             if _homeless(losses(after, [loss.hosts])) < len(loss.homeless):
                 rest = losses(after, sets)
                 if _homeless(rest) < number:
-                    yield moves, after, rest
+                    yield after, rest
 
 
 def _remedies(hosts: Hosts, loss: Loss) -> Iterator[Sequence[Migration]]:

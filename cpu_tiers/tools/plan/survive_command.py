@@ -41,7 +41,7 @@ class PlanSurvive(PlanCommand):
             if host.root in hosts.names
             and all(not names.isdisjoint(host.providers[0].state.aggregates) for names in wanted)
         ]
-        survival = self.survival(hosts, sets, Question(), Plan(steps=(), room=hosts.room()))
+        survival = self.survival(hosts, sets, Question(), Plan(hosts))
         homeless = [
             (server, f"finds no place if {hosts.names[loss.hosts[0]]} fails")
             for loss in survival.bad

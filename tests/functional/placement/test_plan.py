@@ -160,10 +160,8 @@ class RandomCloud:
 
     def _survive(self) -> Plan:
         hosts = self.hosts()
-        none = Plan(steps=(), room=hosts.room())
-        return make_survive(
-            hosts, [[root] for root in hosts.names], Question(), none, seconds=2
-        ).plan
+        sets = [[root] for root in hosts.names]
+        return make_survive(hosts, sets, Question(), Plan(hosts), seconds=2).plan
 
 
 def migrate(client: PlacementClient, step: PlanStep) -> None:

@@ -52,13 +52,12 @@ def assert_each_step_fits(hosts: Hosts, plan: Plan) -> None:
     room = hosts.room()
     for step in plan.steps:
         assert room.fits(step.move.entering())
-        room.take(step.move.entering())
-        room.take(step.leaving, -1)
+        room.migrate(step.move)
     # At the worst, all amounts of earlier steps are there, and only the awaited releases.
     for number, step in enumerate(plan.steps):
         room = hosts.room()
         for earlier in plan.steps[:number]:
             room.take(earlier.move.entering())
         for awaited in step.after:
-            room.take(plan.steps[awaited - 1].leaving, -1)
+            room.take(plan.steps[awaited - 1].move.server.leaving(), -1)
         assert room.fits(step.move.entering())

@@ -74,9 +74,9 @@ def check(
     for plan, bad in ((before, found.bad), (found.plan, found.left)):
         assert_each_step_fits(hosts, plan)
         places = {uuid: server.host for uuid, server in cloud.servers.items()}
-        for move in plan.moves():
-            assert not cloud.servers[move.server.uuid].stays
-            places[move.server.uuid] = move.host
+        for step in plan.steps:
+            assert not cloud.servers[step.move.server.uuid].stays
+            places[step.move.server.uuid] = step.move.host
         homeless = {loss.hosts: tuple(s.uuid for s in loss.homeless) for loss in bad}
         for failed in map(tuple, sets):
             outcomes = Failure(cloud, places, failed, hosts.closed).outcomes()
@@ -92,7 +92,7 @@ def test_survive(number: int) -> None:
     cloud = SmallCloud(rng, counts=(2, 3, 4), most=30, largest=16, is_over=rng.random() < 0.2)
     hosts = cloud.hosts(frozenset(["h1"] if rng.random() < 0.2 else []))
     sets = [(name,) for name in cloud.totals]
-    none = Plan(steps=(), room=hosts.room())
+    none = Plan(hosts)
     found = make_survive(hosts, sets, Question(), none, seconds=60)
     check(cloud, hosts, sets, found, none)
 
@@ -106,9 +106,9 @@ def test_drain_and_keep(number: int) -> None:
     question = Question(leaving=leaving)
     plan = make_plan(hosts, question, seconds=20)
     after = {uuid: server.host for uuid, server in cloud.servers.items()}
-    after |= {move.server.uuid: move.host for move in plan.moves()}
+    after |= {step.move.server.uuid: step.move.host for step in plan.steps}
     fullest = sorted(set(cloud.totals) - {"h0"}, key=lambda h: (-[*after.values()].count(h), h))
-    sets, is_complete = fullest_sets(hosts.after(plan.moves()), keep)
+    sets, is_complete = fullest_sets(plan.hosts, keep)
     assert ([*map(tuple, sets)], is_complete) == ([*combinations(fullest, keep)], True)
     found = make_survive(hosts, sets, question, plan, seconds=60)
     check(cloud, hosts, sets, found, plan)
@@ -125,7 +125,7 @@ def test_how_often_a_plan_survives_where_two_moves_are_enough() -> None:
         cloud = SmallCloud(random.Random(f"survivable {number}"), counts=(3, 4))
         hosts = cloud.hosts()
         sets = [(name,) for name in cloud.totals]
-        none = Plan(steps=(), room=hosts.room())
+        none = Plan(hosts)
         found = make_survive(hosts, sets, Question(), none, seconds=60)
         if not found.bad:
             continue

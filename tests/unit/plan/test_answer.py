@@ -8,9 +8,11 @@ from cpu_tiers.tools.plan.answer import moves_data, moves_text, proof_text, scri
 from cpu_tiers.tools.plan.hosts import Migration
 from cpu_tiers.tools.plan.order import PlanStep
 from cpu_tiers.tools.plan.planner import Plan
-from tests.unit.plan.clouds import server
+from tests.unit.plan.clouds import hosts_of, server
 
-STEP = PlanStep(Migration(server("id", "h0", VCPU=1), "h1", ((("h1", "VCPU"), 1),)), "h0", ())
+STEP = PlanStep(Migration(server("id", "h0", VCPU=1), "h1", ((("h1", "VCPU"), 1),)))
+NONE = Plan(hosts_of([], []))
+ONE = NONE._replace(steps=(STEP,))
 ROW: dict[str, Any] = {"name": "web", "from": "h0", "to": "h1", "after": [1, 2]}
 MOVE: dict[str, Any] = {"server": "id", "host": "h1", "live": True}
 
@@ -18,12 +20,12 @@ MOVE: dict[str, Any] = {"server": "id", "host": "h1", "live": True}
 @pytest.mark.parametrize(
     ("plan", "is_most", "text"),
     [
-        (Plan((STEP,), is_proven=True), False, "Proven: no plan has fewer moves."),
-        (Plan((STEP,), is_proven=True), True, "Proven: no plan makes more room."),
-        (Plan((STEP,), bound=1), False, "Not proven: every plan has at least 1 move."),
-        (Plan((), bound=7), True, "Not proven: no plan makes room for more than 7 in all."),
-        (Plan((STEP,)), False, "Not proven: the plan is the best that the search found."),
-        (Plan(()), False, ""),
+        (ONE._replace(is_proven=True), False, "Proven: no plan has fewer moves."),
+        (ONE._replace(is_proven=True), True, "Proven: no plan makes more room."),
+        (ONE._replace(bound=1), False, "Not proven: every plan has at least 1 move."),
+        (NONE._replace(bound=7), True, "Not proven: no plan makes room for more than 7 in all."),
+        (ONE, False, "Not proven: the plan is the best that the search found."),
+        (NONE, False, ""),
     ],
 )
 def test_what_is_proven(plan: Plan, is_most: bool, text: str) -> None:  # a table
@@ -54,7 +56,7 @@ def test_what_stays_is_shortened() -> None:
 
 
 def test_the_moves_as_data() -> None:
-    assert moves_data(Plan((STEP,)), {"h0": "a", "h1": "b"}, {"h1": "compute1"}) == [
+    assert moves_data(ONE, {"h0": "a", "h1": "b"}, {"h1": "compute1"}) == [
         {
             "server": "id",
             "name": "id",

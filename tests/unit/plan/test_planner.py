@@ -14,7 +14,7 @@ SOLVERS = [pytest.param(20, id="with the solver"), pytest.param(0, id="with the 
 
 def ways(plan: Plan) -> list[tuple[str, str, str]]:
     """Return the server, the source and the target of each step."""
-    return [(step.move.server.uuid, step.source, step.move.host) for step in plan.steps]
+    return [(step.move.server.uuid, step.move.server.host, step.move.host) for step in plan.steps]
 
 
 @pytest.mark.parametrize("seconds", SOLVERS)

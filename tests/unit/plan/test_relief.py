@@ -1,6 +1,6 @@
 """What is to be mended of hosts."""
 
-from cpu_tiers.tools.plan.relief import over_capacity, relief_of
+from cpu_tiers.tools.plan.relief import relief_of
 from tests.unit.plan.clouds import equal_hosts, hosts_of, server
 
 
@@ -16,6 +16,5 @@ def test_what_is_over_its_capacity() -> None:
     assert [each.uuid for each in relief.short] == ["b"]
     assert relief.question.leaving == {"b"}
     assert relief.marked == (("h0", "T"),)  # of h1, a server leaves
-    assert over_capacity(hosts, None, relief.question.mends) == []
     of_h1 = relief_of(hosts, frozenset({"h1"}), {}, {})
     assert (of_h1.over, of_h1.short, of_h1.question.leaving) == ((), (), frozenset())

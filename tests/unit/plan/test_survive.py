@@ -48,8 +48,7 @@ def test_a_server_that_cannot_be_migrated_is_evacuated_all_the_same() -> None:
 
 def survival(hosts: Hosts, sets: Sets | None = None) -> Survival:
     sets = [(name,) for name in hosts.names] if sets is None else sets
-    none = Plan(steps=(), room=hosts.room())
-    return make_survive(hosts, sets, Question(), none, seconds=60)
+    return make_survive(hosts, sets, Question(), Plan(hosts), seconds=60)
 
 
 def test_no_moves_where_every_host_may_fail() -> None:

@@ -7,7 +7,7 @@ from tests.unit.plan.clouds import equal_hosts, hosts_of, server
 
 
 def test_room() -> None:
-    none = Plan(steps=(), before=1, after=1)
+    none = Plan(hosts_of([], []), before=1, after=1)
     assert room_verdict(none, "gold", 1, is_no=False) == (
         "There is room for 1 server of flavor gold now, without any migration."
     )
@@ -29,7 +29,7 @@ def test_what_needs_a_place_between() -> None:
     # a and b would exchange their hosts: neither has an order, and only a should leave.
     a, b = server("a", "h0", VCPU=4), server("b", "h1", VCPU=4)
     stuck = (Migration(a, "h1", ()), Migration(b, "h0", ()))
-    plan = Plan(steps=(), undone=(a,), stuck=stuck)
+    plan = Plan(hosts_of([], []), undone=(a,), stuck=stuck)
     assert [(each.uuid, "between" in why) for each, why in unmoved(plan)] == [
         ("a", True),
         ("b", True),
