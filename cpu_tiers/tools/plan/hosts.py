@@ -7,6 +7,7 @@ units, traits, NUMA nodes, shared pools, aggregates, shares. Pure.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -130,12 +131,18 @@ class Room:
         self.take(move.entering())
         self.take(move.server.leaving(), -1)
 
-    def take_times(self, amounts: Amounts, most: int | None = None) -> int:
-        """Take amounts as often as there is room, up to a number of times; return how often."""
-        times = max(0, min((self.of(row) // n for row, n in amounts if n), default=0))
-        times = times if most is None else min(times, most)
-        self.take(amounts, times)
-        return times
+    def fill(self, places: Iterable[Amounts], most: int | None = None) -> list[int]:
+        """Take each place as often as it has room; return how often each is taken.
+
+        :param most: how often places are taken in all, at most.
+        """
+        left, numbers = math.inf if most is None else most, list[int]()
+        for amounts in places:
+            times = min((self.of(row) // n for row, n in amounts if n), default=0)
+            numbers.append(max(0, int(min(times, left))))
+            self.take(amounts, numbers[-1])
+            left -= numbers[-1]
+        return numbers
 
 
 @dataclass(slots=True)

@@ -8,7 +8,6 @@ of the program is a bound of the plan. Pure.
 from __future__ import annotations
 
 import logging
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -18,14 +17,12 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.plan.hosts import Hosts, Migration, Room, Server
 from cpu_tiers.tools.plan.order import PlanStep, ordered
 from cpu_tiers.tools.plan.program import (
-    Amounts,
     Counts,
     Departure,
     KindPlace,
     Problem,
     Row,
     solve,
-    undone_cost,
 )
 from cpu_tiers.tools.plan.search import MoveSearch
 
@@ -104,9 +101,9 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
     counts = _solved(program, plans[0], seconds)
     if counts is not None:
         # Server groups are not in the program: what they keep from a place goes on by search.
-        further = _searched(hosts, question, program.moves(counts))
+        further = _searched(hosts, question, program.moves(counts.numbers))
         plans.append(realized(hosts, question, further.moves))
-        bounds = [each for each in (bound, program.bound(counts)) if each is not None]
+        bounds = [each for each in (bound, counts.bound) if each is not None]
         bound = max(bounds, default=None)
     best = min(plans, key=lambda plan: _cost(plan, question))
     return best if hosts.is_cut else _judged(best, question, bound)
@@ -147,7 +144,7 @@ def _solved(program: _Program, plan: Plan, seconds: float) -> Counts | None:
     if program.size > MOST_COLUMNS:
         return None
     with suppress(ImportError):
-        return solve(program.problem, seconds, program.counts(plan))
+        return solve(program.problem, seconds, program.numbers(plan))
     return None
 
 
@@ -204,98 +201,65 @@ def realized(hosts: Hosts, question: Question, moves: Iterable[Migration]) -> Pl
 
 def count_room(hosts: Hosts, queries: Sequence[CandidateQuery]) -> int:
     """Return how many new servers have room, at least; exactly where hosts share no provider."""
-    left = hosts.room()
-    return sum(left.take_times(amounts) for _, amounts in hosts.all_places(queries))
+    return sum(hosts.room().fill(amounts for _, amounts in hosts.all_places(queries)))
 
 
 class _Program:
     """The problem of a question, and what its numbers mean."""
 
     def __init__(self, hosts: Hosts, question: Question) -> None:
-        self._hosts = hosts
-        room = hosts.room()
+        self._hosts, self._leaving = hosts, question.leaving
+        self._servers: dict[Departure, list[Server]] = defaultdict(list)
         queries: dict[str, tuple[CandidateQuery, ...]] = {}
-        groups: dict[tuple[str, str, Amounts, bool], list[Server]] = defaultdict(list)
         for server in hosts.servers:
             if not server.stays and server.queries:
-                must = server.uuid in question.leaving
-                kind = server.kind
-                groups[kind, server.host, server.amounts, must].append(server)
-                queries[kind] = server.queries
-        numbers = {kind: number for number, kind in enumerate(queries)}
-        self._servers = list(groups.values())
-        departures = [
-            Departure(numbers[kind], host, amounts, len(servers), must)
-            for (kind, host, amounts, must), servers in groups.items()
-        ]
-        arrivals = [
-            KindPlace(number, host, amounts)
-            for kind, number in numbers.items()
-            for host, amounts in hosts.all_places(queries[kind])
-        ]
-        targets = [amounts for _, amounts in hosts.all_places(question.room)]
+                self._servers[self._departure(server)].append(server)
+                queries[server.kind] = server.queries
         self.problem = Problem(
-            room.free,
-            departures,
-            arrivals,
-            targets,
-            question.wanted,
-            question.most_moves,
-            question.mends,
+            hosts.room().free,
+            departures={departure: len(each) for departure, each in self._servers.items()},
+            arrivals=[
+                KindPlace(kind, host, amounts)
+                for kind, queries_of_kind in queries.items()
+                for host, amounts in hosts.all_places(queries_of_kind)
+            ],
+            targets=[amounts for _, amounts in hosts.all_places(question.room)],
+            wanted=question.wanted,
+            most_moves=question.most_moves,
+            mends=question.mends,
         )
-        self._start = room
-        self._targets = targets
+
+    def _departure(self, server: Server) -> Departure:
+        must_leave = server.uuid in self._leaving
+        return Departure(server.kind, server.host, server.amounts, must_leave)
 
     @property
     def size(self) -> int:
         """Return the number of columns."""
-        return sum(map(len, (self.problem.departures, self.problem.arrivals, self._targets)))
+        problem = self.problem
+        return sum(map(len, (problem.departures, problem.arrivals, problem.targets)))
 
-    def counts(self, plan: Plan) -> Counts:
-        """Return the counts of a plan."""
-        leaving, arriving = [0] * len(self._servers), Counter[tuple[int, str, Amounts]]()
-        kinds = {
-            server.uuid: (n, self.problem.departures[n].kind)
-            for n, servers in enumerate(self._servers)
-            for server in servers
-        }
-        for move in self._hosts.moves_to(plan.hosts):
-            number, kind = kinds[move.server.uuid]
-            leaving[number] += 1
-            arriving[kind, move.host, move.amounts] += 1
-        room = plan.hosts.room()
-        targets, wanted = list[int](), self.problem.wanted
-        for amounts in self._targets:
-            targets.append(
-                room.take_times(amounts, None if wanted is None else wanted - sum(targets))
-            )
-        return Counts(leaving, [arriving[a] for a in self.problem.arrivals], targets)
+    def numbers(self, plan: Plan) -> list[int]:
+        """Return the numbers of the program for a plan."""
+        moves, room = self._hosts.moves_to(plan.hosts), plan.hosts.room()
+        leaving = Counter(self._departure(move.server) for move in moves)
+        arriving = Counter(KindPlace(m.server.kind, m.host, m.amounts) for m in moves)
+        return [
+            *(leaving[departure] for departure in self.problem.departures),
+            *(arriving[arrival] for arrival in self.problem.arrivals),
+            *room.fill(self.problem.targets, self.problem.wanted),
+        ]
 
-    def bound(self, counts: Counts) -> int | None:
-        """Return the proven bound of the program, see :class:`Plan`; ``None`` for nothing."""
-        if not math.isfinite(counts.bound):
-            return None
-        undone = undone_cost(self.problem)
-        if self.problem.wanted is None:
-            moves = self.problem.most_moves
-            most = sum(d.number for d in self.problem.departures) if moves is None else moves
-            return math.floor((most - counts.bound) / undone + 1e-6)
-        must = sum(d.number for d in self.problem.departures if d.must_leave)
-        return max(0, math.ceil(counts.bound + undone * must - 1e-6))
-
-    def moves(self, counts: Counts) -> list[Migration]:
-        """Return servers with targets, as the counts say."""
-        moves: list[Migration] = []
-        by_kind: dict[int, list[Server]] = defaultdict(list)
-        for servers, departure, count in zip(
-            self._servers, self.problem.departures, counts.leaving, strict=True
-        ):
+    def moves(self, numbers: Iterable[int]) -> list[Migration]:
+        """Return servers with targets, as the numbers of the program say."""
+        number, moves, groups = iter(numbers), list[Migration](), self._hosts.room()
+        by_kind: dict[str, list[Server]] = defaultdict(list)
+        for departure, servers in self._servers.items():
             # A server without a group has a target sooner than its twin.
-            by_kind[departure.kind] += sorted(servers, key=lambda s: len(s.apart))[:count]
-        targets: dict[int, list[KindPlace]] = defaultdict(list)
-        for arrival, count in zip(self.problem.arrivals, counts.arriving, strict=True):
-            targets[arrival.kind] += [arrival] * count
-        groups = self._start.copy()
+            by_kind[departure.kind] += sorted(servers, key=lambda s: len(s.apart))[: next(number)]
+        targets: dict[str, list[KindPlace]] = defaultdict(list)
+        for arrival in self.problem.arrivals:
+            targets[arrival.kind] += [arrival] * next(number)
         for kind, servers in by_kind.items():
             moves += _matched(servers, targets[kind], groups)
         return moves

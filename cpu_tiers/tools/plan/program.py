@@ -30,23 +30,21 @@ Amounts = tuple[tuple[Row, int], ...]
 class Departure(NamedTuple):
     """Servers of a kind with equal amounts, of which some may leave.
 
-    :param kind: the number of the kind.
+    :param kind: a text that is equal for servers of a kind.
     :param host: the uuid of the root provider of the servers' host.
-    :param number: the number of servers that can leave.
     :param must_leave: whether the plan is to move all these servers.
     """
 
-    kind: int
+    kind: str
     host: str
     amounts: Amounts
-    number: int
     must_leave: bool = False
 
 
 class KindPlace(NamedTuple):
     """A place that servers of a kind can take: an allocation candidate of a host."""
 
-    kind: int
+    kind: str
     host: str
     amounts: Amounts
 
@@ -55,6 +53,7 @@ class Problem(NamedTuple):
     """The question of a plan.
 
     :param free: the free amount of each row; negative where more is allocated than the capacity.
+    :param departures: how many servers of each departure can leave.
     :param targets: the places of a new server, for which the plan makes room.
     :param wanted: the number of new servers; ``None`` for as many as possible.
     :param most_moves: ``None`` for any number of moves.
@@ -62,48 +61,55 @@ class Problem(NamedTuple):
     """
 
     free: Mapping[Row, int]
-    departures: Sequence[Departure]
+    departures: Mapping[Departure, int]
     arrivals: Sequence[KindPlace]
     targets: Sequence[Amounts] = ()
     wanted: int | None = 0
     most_moves: int | None = None
     mends: frozenset[Row] = frozenset()
 
+    @property
+    def undone_cost(self) -> int:
+        """The cost of a server that does not leave or has no room, or of an excess that stays.
+
+        The cost is more than the cost of all moves together: each move costs 1.
+        """
+        movable = sum(self.departures.values())
+        return 1 + (movable if self.most_moves is None else min(movable, self.most_moves))
+
+    def proven(self, least_cost: float) -> int | None:
+        """Return what a least cost proves: the fewest moves, or the most new servers.
+
+        :returns: ``None`` for nothing.
+        """
+        if not math.isfinite(least_cost):
+            return None
+        if self.wanted is None:
+            return math.floor((self.undone_cost - 1 - least_cost) / self.undone_cost + 1e-6)
+        must = sum(number for each, number in self.departures.items() if each.must_leave)
+        return max(0, math.ceil(least_cost + self.undone_cost * must - 1e-6))
+
 
 class Counts(NamedTuple):
     """How many servers leave and enter, as an answer to a :class:`Problem`.
 
-    :param leaving: the number of servers of each departure.
-    :param arriving: the number of servers of each arrival.
-    :param targets: the number of new servers in each target.
-    :param bound: no answer has less cost, see :func:`undone_cost`.
+    :param numbers: the number of servers of each departure, of each arrival and in each target.
+    :param bound: what is proven, see :meth:`Problem.proven`.
     """
 
-    leaving: Sequence[int]
-    arriving: Sequence[int]
-    targets: Sequence[int]
-    bound: float = -math.inf
+    numbers: Sequence[int]
+    bound: int | None
 
 
-def undone_cost(problem: Problem) -> int:
-    """Return the cost of a server that does not leave or has no room, or of an excess that stays.
-
-    The cost is more than the cost of all moves together: each move costs 1.
-    """
-    movable = sum(departure.number for departure in problem.departures)
-    return 1 + min(movable, problem.most_moves or movable)
-
-
-def solve(problem: Problem, seconds: float, start: Counts | None = None) -> Counts | None:
+def solve(problem: Problem, seconds: float, start: Sequence[int] = ()) -> Counts | None:
     """Return the counts with the least cost that HiGHS finds in a time.
 
-    :param start: an answer to begin with, such as that of a search.
+    :param start: the numbers to begin with, such as those of a search.
     :returns: ``None`` if HiGHS finds no answer in the time.
     :raises ImportError: the extra ``plan`` is not installed.
     """
     import highspy
 
-    columns = _Columns(problem)
     highs = highspy.Highs.__new__(highspy.Highs)
     # Without the callbacks of its own constructor, which print a banner to standard output.
     super(highspy.Highs, highs).__init__()
@@ -117,16 +123,15 @@ def solve(problem: Problem, seconds: float, start: Counts | None = None) -> Coun
         "random_seed": 1,
     }.items():
         highs.setOptionValue(option, value)
-    highs.passModel(columns.model())
-    if start is not None:
-        values = [*start.leaving, *start.arriving, *start.targets]
-        highs.setSolution(len(values), list(range(len(values))), list(map(float, values)))
+    highs.passModel(_Columns(problem).model())
+    if start:
+        highs.setSolution(len(start), list(range(len(start))), list(map(float, start)))
     highs.run()
     info = highs.getInfo()
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         return None
-    values = [round(value) for value in highs.getSolution().col_value]
-    return columns.counts(values, info.mip_dual_bound)
+    numbers = [round(value) for value in highs.getSolution().col_value]
+    return Counts(numbers, problem.proven(info.mip_dual_bound))
 
 
 def rounded_row(
@@ -166,7 +171,7 @@ class _Columns:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._undone = undone_cost(problem)
+        self._undone = problem.undone_cost
         self._arrivals_from = len(problem.departures)
         self._targets_from = self._arrivals_from + len(problem.arrivals)
         self.costs = [1.0 if not d.must_leave else 1.0 - self._undone for d in problem.departures]
@@ -188,11 +193,11 @@ class _Columns:
 
     def _highest(self) -> list[float]:
         """Return the highest value of each column; the solver is slow without any."""
-        problem, of_kind = self._problem, Counter[int]()
-        for departure in problem.departures:
-            of_kind[departure.kind] += departure.number
+        problem, of_kind = self._problem, Counter[str]()
+        for departure, number in problem.departures.items():
+            of_kind[departure.kind] += number
         most = math.inf if problem.most_moves is None else float(problem.most_moves)
-        highest = [min(most, departure.number) for departure in problem.departures]
+        highest = [min(most, number) for number in problem.departures.values()]
         highest += [min(most, of_kind[arrival.kind]) for arrival in problem.arrivals]
         wanted = math.inf if problem.wanted is None else float(problem.wanted)
         return highest + [wanted] * len(problem.targets)
@@ -235,7 +240,7 @@ class _Columns:
 
     def _add_kinds(self) -> None:
         """Let as many servers of a kind arrive as leave."""
-        kinds: dict[int, dict[int, float]] = defaultdict(dict)
+        kinds: dict[str, dict[int, float]] = defaultdict(dict)
         for column, departure in enumerate(self._problem.departures):
             kinds[departure.kind][column] = 1.0
         for column, arrival in enumerate(self._problem.arrivals, start=self._arrivals_from):
@@ -261,12 +266,3 @@ class _Columns:
         model.a_matrix_.start_, model.a_matrix_.index_ = starts, columns
         model.a_matrix_.value_ = factors
         return model
-
-    def counts(self, values: Sequence[int], bound: float) -> Counts:
-        last = self._targets_from + len(self._problem.targets)
-        return Counts(
-            leaving=values[: self._arrivals_from],
-            arriving=values[self._arrivals_from : self._targets_from],
-            targets=values[self._targets_from : last],
-            bound=bound,
-        )

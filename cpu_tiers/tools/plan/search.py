@@ -92,11 +92,8 @@ class MoveSearch:
 
     def take_room(self, queries: Queries, most: int | None) -> int:
         """Take room for as many servers as fit now, at most so many; return how many."""
-        count = 0
-        for _, amounts in self.fitting(queries, _NEW):
-            count += self.room.take_times(amounts, None if most is None else most - count)
-            if count == most:
-                break
+        places = (amounts for _, amounts in self.fitting(queries, _NEW))
+        count = sum(self.room.fill(places, most))
         if count:
             self.fewest = 0
         return count
