@@ -134,11 +134,15 @@ class HostStates:
         }
 
     def apply(self, changes: Iterable[CloudChange]) -> None:
-        """Subtract the amounts of claims, and add the amounts of releases."""
+        """Subtract the amounts of claims, and add the amounts of releases.
+
+        Of equal pools, only the first is a host.
+        """
         for root, _, amounts in changes:
-            self.values["ram"][root] -= amounts.get(MEMORY_MB, 0)
-            self.values["disk"][root] -= 1024 * amounts.get(DISK_GB, 0)
-            self.values["cpu"][root] -= amounts.get(VCPU, 0) + amounts.get(PCPU, 0)
+            if root in self.values["ram"]:
+                self.values["ram"][root] -= amounts.get(MEMORY_MB, 0)
+                self.values["disk"][root] -= 1024 * amounts.get(DISK_GB, 0)
+                self.values["cpu"][root] -= amounts.get(VCPU, 0) + amounts.get(PCPU, 0)
 
     def count(self, root: str, servers: int) -> None:
         """Change the number of servers on a host."""

@@ -74,3 +74,15 @@ def test_room_for_a_flavor_is_not_stranded(cloud: SimulatedCloud) -> None:
     assert (outcome.empty_hosts, outcome.refused_core_hours) == (1, None)
     assert sum(outcome.stranded.values()) == 0  # b has 3 CPUs left, for a small server
     assert seen == [(0, 1)]
+
+
+def test_equal_pools_fill_up_one_after_the_other() -> None:
+    """Of equal pools only the first is a host, so the claims of the others are no host's."""
+    hosts = [provider(name, None, aggregate="z", VCPU=4, MEMORY_MB=9) for name in "ab"]
+    pools = [provider(name, None, SHARES, aggregate="z", DISK=4) for name in ("p", "q", "r")]
+    cloud = SimulatedCloud([*hosts, *pools])
+    demands = {"disk": Demand(flavor="disk", queries=(query(group(VCPU=1, DISK=3)),))}
+    scheduler = Scheduler(cloud, Policy.parse("nova", WEIGHERS))
+    arrivals = [arrival(time, "disk", 9) for time in range(4)]
+    outcome = simulate(cloud, scheduler, arrivals, demands)
+    assert (outcome.taken, outcome.refused) == ({"disk": 3}, {"disk": 1})
