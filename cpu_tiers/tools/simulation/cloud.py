@@ -20,7 +20,9 @@ from cpu_tiers.tools.simulation.providers import (
     SimulatedProvider,
     Solution,
     hosts_of_trees,
+    is_pool,
 )
+from cpu_tiers.tools.simulation.shared_pools import PooledHosts
 from cpu_tiers.tools.simulation.solutions import Numbers, Solver
 
 Allocations = Mapping[str, Mapping[str, int]]
@@ -65,11 +67,14 @@ class SimulatedCloud:
             for root in {provider.root for provider in host.providers}:
                 self._hosts_of_root[root].append(number)
         self._alone = {host.root for host in self.hosts if len(host.tree) == len(host.providers)}
+        self.pools = frozenset(root for root, tree in self._trees.items() if is_pool(tree))
         self._changes: list[CloudChange] = []
 
-    def search(self, query: CandidateQuery, *, each_order: bool = True) -> Search:
+    def search(
+        self, query: CandidateQuery, *, each_order: bool = True, each_pool: bool = True
+    ) -> Search:
         """Return the candidates of a query, host by host; later claims only change some hosts."""
-        return Search(self, query, each_order=each_order)
+        return Search(self, query, each_order=each_order, each_pool=each_pool)
 
     def candidates(
         self, query: CandidateQuery, among: Collection[str] | None = None
@@ -231,33 +236,43 @@ class Search:
     fast for this reason.
 
     :param each_order: as for :class:`~cpu_tiers.tools.simulation.solutions.Solver`.
+    :param each_pool: whether each pool has candidates, or only the pools that decide which
+        candidate of a host is the best: see :mod:`~cpu_tiers.tools.simulation.shared_pools`.
     """
 
-    def __init__(self, cloud: SimulatedCloud, query: CandidateQuery, *, each_order: bool) -> None:
-        solvers = Solvers(cloud, query, each_order=each_order)
-        self._suffixes = solvers.suffixes
+    def __init__(
+        self, cloud: SimulatedCloud, query: CandidateQuery, *, each_order: bool, each_pool: bool
+    ) -> None:
+        self._of_layout = Solvers(cloud, query, each_order=each_order)
+        self._suffixes = self._of_layout.suffixes
         self._cloud = cloud
-        self._solvers = [solvers.of(host) for host in cloud.hosts]
+        pools = frozenset[str]() if each_pool else cloud.pools
+        self._pooled = PooledHosts(cloud.hosts, pools, self._of_layout.groups)
+        self._solvers = list(map(self._of_layout.of, self._pooled.hosts))
         self._numbers = {host.root: number for number, host in enumerate(cloud.hosts)}
         self._solutions: dict[str, tuple[Solution, ...]] = {}
-        self._moment: int | None = None
+        self._moment = cloud.moment
+        self._is_new = True
 
     def refresh(self) -> list[str]:
         """Bring the candidates up to date.
 
         :returns: the hosts whose free amounts have changed since the last call, including the
-            hosts that have no candidates now; all hosts in the first call.
+            hosts that have no candidates now; all hosts in the first call. Without ``each_pool``,
+            a host that only shares a changed pool is left out if the candidates stay the same.
         """
-        changed, moment = self._cloud.changed_since(self._moment or 0)
-        if self._moment is None:
+        changed, moment = self._cloud.changed_since(self._moment)
+        if self._pooled.has_pools:
+            changed = self._with_other_candidates(changed)
+        if self._is_new:
             changed = range(len(self._solvers))
-        self._moment = moment
+        self._moment, self._is_new = moment, False
         roots = []
         for number in changed:
             solver = self._solvers[number]
             if solver is None:
                 continue
-            host = self._cloud.hosts[number]
+            host = self._pooled.hosts[number]
             roots.append(host.root)
             solutions = solver.solutions(host.stocks)
             if solutions:
@@ -266,16 +281,32 @@ class Search:
                 self._solutions.pop(host.root, None)
         return roots
 
+    def _with_other_candidates(self, changed: Iterable[int]) -> Collection[int]:
+        """Return those of the changed hosts whose candidates may be others."""
+        uuids = {change.provider for change in self._cloud.changes(self._moment)}
+        renewed = self._pooled.update(uuids)
+        for number in renewed:
+            self._solvers[number] = self._of_layout.of(self._pooled.hosts[number])
+        return {n for n in changed if n in renewed or self._pooled.has_changed(n, uuids)}
+
     def hosts(self) -> KeysView[str]:
         """Return the hosts that have candidates, as of the last :meth:`refresh`."""
         return self._solutions.keys()
 
     def requests(self, root: str) -> tuple[AllocationRequest, ...]:
         """Return the candidates of a host; none if the host has no room."""
-        host = self._cloud.hosts[self._numbers[root]]
+        host = self._pooled.hosts[self._numbers[root]]
         return tuple(
             host.request(solution, self._suffixes) for solution in self._solutions.get(root, ())
         )
+
+    def trees_of(self, root: str, requests: Iterable[AllocationRequest]) -> frozenset[str]:
+        """Return the trees of candidates of a host, and the pools in the states of their pools.
+
+        :returns: the root providers.
+        """
+        trees = self._cloud.trees_of(requests)
+        return self._pooled.with_equal_pools(self._numbers[root], trees)
 
     def all_requests(self) -> tuple[AllocationRequest, ...]:
         """Return the candidates of all hosts, host by host, each candidate once."""

@@ -11,6 +11,9 @@ from cpu_tiers.model.inventory import ClaimUnits, Inventory
 from cpu_tiers.model.names import MEMORY_MB, PCPU, SHARING, VCPU
 from cpu_tiers.model.providers import Provider
 
+NOT_OF_POOLS = frozenset({VCPU, PCPU, MEMORY_MB})
+"""A provider with such an inventory is no pool."""
+
 
 class Stock:
     """An inventory of a provider, with the amount that is free.
@@ -136,6 +139,9 @@ class HostLayout:
         return None if stock is None or self.units[stock].refusing(amount) else stock
 
 
+Layouts = dict[tuple[ProviderLayout, ...], HostLayout]
+
+
 class Solution(NamedTuple):
     """An allocation candidate of a host, by the numbers of inventories and providers.
 
@@ -150,15 +156,19 @@ class Solution(NamedTuple):
 class HostProviders:
     """The providers for a server on a host: the tree of the host, and sharing providers.
 
+    :param layouts: the known layouts, to which that of the host is added.
     :ivar root: the uuid of the root provider, which stands for the host.
     :ivar own: the providers of the tree itself.
     :ivar stocks: the inventories of all providers.
     """
 
-    __slots__ = ("layout", "owners", "providers", "root", "stocks", "tree")
+    __slots__ = ("_layout", "_layouts", "owners", "providers", "root", "stocks", "tree")
 
     def __init__(
-        self, tree: Sequence[SimulatedProvider], shared: Iterable[SimulatedProvider]
+        self,
+        tree: Sequence[SimulatedProvider],
+        shared: Iterable[SimulatedProvider],
+        layouts: Layouts,
     ) -> None:
         self.root, self.tree = tree[0].uuid, tree
         self.providers = (*tree, *shared)
@@ -166,7 +176,23 @@ class HostProviders:
             stock for provider in self.providers for stock in provider.stocks.values()
         )
         self.owners = tuple(provider.uuid for provider in self.providers for _ in provider.stocks)
-        self.layout: HostLayout
+        self._layouts = layouts
+        self._layout: HostLayout | None = None
+
+    @property
+    def layout(self) -> HostLayout:
+        """Return the layout, which hosts of equal hardware share."""
+        if self._layout is None:
+            places = self.places()
+            self._layout = self._layouts.get(places)
+            if self._layout is None:
+                self._layout = self._layouts[places] = HostLayout(places)
+        return self._layout
+
+    @property
+    def shared(self) -> tuple[SimulatedProvider, ...]:
+        """Return the providers that other trees share with the host."""
+        return self.providers[len(self.tree) :]
 
     def empty_stocks(self) -> list[Stock]:
         """Return the inventories of all providers as if nothing of them was allocated.
@@ -210,7 +236,7 @@ def is_pool(tree: Sequence[SimulatedProvider]) -> bool:
     return (
         not others
         and SHARING in first.state.traits
-        and first.stocks.keys().isdisjoint((VCPU, PCPU, MEMORY_MB))
+        and first.stocks.keys().isdisjoint(NOT_OF_POOLS)
     )
 
 
@@ -230,7 +256,7 @@ def hosts_of_trees(
         for provider in providers
         if SHARING in provider.state.traits
     ]
-    by_places: dict[tuple[ProviderLayout, ...], HostLayout] = {}
+    layouts: Layouts = {}
     hosts, host_roots = [], dict[str, str]()
     pools: dict[object, str] = {}
     for root, providers in trees.items():
@@ -246,9 +272,6 @@ def hosts_of_trees(
             for provider in sharing
             if provider.root != root and not aggregates.isdisjoint(provider.state.aggregates)
         )
-        host = HostProviders(providers, shared)
-        places = host.places()
-        host.layout = by_places.setdefault(places, HostLayout(places))
-        hosts.append(host)
+        hosts.append(HostProviders(providers, shared, layouts))
         host_roots[root] = root
     return hosts, host_roots

@@ -11,7 +11,7 @@ from cpu_tiers.extra_specs.shares import Shares
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.names import PCPU, VCPU
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.simulation.cloud import SimulatedCloud
+from cpu_tiers.tools.simulation.cloud import Search, SimulatedCloud
 from cpu_tiers.tools.simulation.policies import HostStates, Policy, with_weights
 from cpu_tiers.weights import Forest, Scoring, make_forest
 from cpu_tiers.weights.cost.amounts import HostTotals
@@ -60,7 +60,9 @@ class _Candidates:
         self, cloud: SimulatedCloud, demand: Demand, policy: Policy, history: History
     ) -> None:
         self.cloud, self.demand = cloud, demand
-        self._searches = [cloud.search(query, each_order=False) for query in demand.queries]
+        self._searches = [
+            cloud.search(query, each_order=False, each_pool=False) for query in demand.queries
+        ]
         suffixes = {group.suffix for query in demand.queries for group in query.groups}
         self._has_nodes = "_PROC1" in suffixes
         self.room: dict[str, None] = {}
@@ -87,14 +89,28 @@ class _Candidates:
                 self.room.pop(root, None)
 
     def of(self, root: str) -> Sequence[AllocationRequest]:
-        """Return the candidates of a host on which a guest can be placed, the best first."""
+        """Return the candidates of a host on which a guest can be placed, the best first.
+
+        Of pools in the same state, only the first have candidates.
+        """
+        return self._usable(root)[1]
+
+    def trees_of(self, root: str) -> frozenset[str]:
+        """Return the root providers of the trees of which candidates of a host allocate."""
+        if self.cloud.is_alone(root):
+            return frozenset([root] if root in self.room else ())
+        search, requests = self._usable(root)
+        return search.trees_of(root, requests)
+
+    def _usable(self, root: str) -> tuple[Search, Sequence[AllocationRequest]]:
+        """Return the first search that has usable candidates for a host, and the candidates."""
         for search in self._searches:
             requests = search.requests(root)
             if requests and self._has_nodes:
                 requests = best_first(self.cloud.answer(requests)).allocation_requests
             if requests:
-                return requests
-        return ()
+                return search, requests
+        return self._searches[0], ()
 
 
 class Scores:
@@ -181,17 +197,11 @@ class CostScores(Scores):
         super().update(changed)
         self._changed.update(changed)
         for root in changed:
-            self._answer.update(root, self._trees_of(root))
-
-    def _trees_of(self, root: str) -> frozenset[str]:
-        """Return the root providers of the trees of which candidates of a host allocate."""
-        if self._cloud.is_alone(root):
-            return frozenset([root] if root in self._candidates.room else ())
-        return self._cloud.trees_of(self._candidates.of(root))
+            self._answer.update(root, self._candidates.trees_of(root))
 
     def of(self, hosts: Sequence[str]) -> list[float]:
         """Return the scores of all hosts that have room, and count the request."""
-        scale = self._answer.totals.scale(self._policy.resources)
+        scale = self._answer.scale(self._policy.resources)
         forest = self._caught_up()
         if forest is None:
             forest = self._make_forest(scale)
@@ -208,12 +218,13 @@ class CostScores(Scores):
 class AnsweredTrees:
     """The provider trees of which Placement would answer with summaries.
 
-    :ivar totals: the capacity and the use of these trees.
+    :ivar totals: the capacity and the use of these trees, as of the last :meth:`scale`.
     """
 
     def __init__(self, cloud: SimulatedCloud) -> None:
         self.totals = HostTotals()
         self._cloud = cloud
+        self._moment = cloud.moment
         self._trees: dict[str, frozenset[str]] = {}
         self._times: Counter[str] = Counter()
         self._added: dict[str, list[Summary]] = {}
@@ -224,15 +235,26 @@ class AnsweredTrees:
         :param trees: the root providers.
         """
         before = self._trees.get(host, frozenset())
-        self._times.subtract(before)
-        self._times.update(trees)
+        lost, gained = before - trees, trees - before
+        self._times.subtract(lost)
+        self._times.update(gained)
         self._trees[host] = trees
-        for root in before | trees:
-            if added := self._added.pop(root, None):
-                self.totals.add(added, 1, sign=-1)
-            if self._times[root]:
-                self._added[root] = list(self._cloud.summaries([root]).values())
-                self.totals.add(self._added[root], 1)
+        for root in lost | gained:
+            self._read(root)
+
+    def scale(self, only_resources: Collection[str]) -> Scale:
+        """Return the scale of the trees as they are now."""
+        for root in {change.root for change in self._cloud.changes(self._moment)}:
+            self._read(root)
+        self._moment = self._cloud.moment
+        return self.totals.scale(only_resources)
+
+    def _read(self, root: str) -> None:
+        if added := self._added.pop(root, None):
+            self.totals.add(added, 1, sign=-1)
+        if self._times[root]:
+            self._added[root] = list(self._cloud.summaries([root]).values())
+            self.totals.add(self._added[root], 1)
 
 
 class Scheduler:

@@ -22,8 +22,8 @@ QUERIES = {
 
 
 def drawn_cloud(rng: random.Random) -> SimulatedCloud:
-    """Return hosts with cards, of which some have no disks and use the pool of disks."""
-    states = [provider("pool", None, SHARES, aggregate="z", DISK=300)]
+    """Return hosts with cards, of which some have no disks and use the pools of disks."""
+    states = [provider(f"pool{n}", None, SHARES, aggregate="z", DISK=40) for n in range(7)]
     for number in range(12):
         cpus, name = rng.choice([8, 12, 16]), f"host{number}"
         if number % 2:
