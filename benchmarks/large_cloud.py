@@ -61,6 +61,29 @@ def large_cloud(hosts: int, nodes: int, seed: int = 0) -> dict[str, Any]:
     }
 
 
+def cloud_of_pools(hosts: int, pools: int, seed: int = 0) -> dict[str, Any]:
+    """Return the document of hosts without disks, and pools of disks in their aggregate.
+
+    Each pool has a use of its own.
+    """
+    draw = random.Random(seed)
+    uuids = (str(UUID(int=draw.getrandbits(128), version=4)) for _ in iter(int, 1))
+    document, aggregate = large_cloud(0, 0), next(uuids)
+    for name, count, traits, totals in (
+        ("host", hosts, [], {"VCPU": 16, "MEMORY_MB": 65_536}),
+        ("pool", pools, ["MISC_SHARES_VIA_AGGREGATE"], {"DISK_GB": 1_000}),
+    ):
+        for number in range(count):
+            provider = _provider(next(uuids), f"{name}-{number}", None, traits)
+            provider |= {"inventories": _inventories(totals), "aggregates": [aggregate]}
+            document["providers"].append(provider)
+            if "DISK_GB" in totals:
+                use = {"DISK_GB": draw.randint(1, 1_000)}
+                document["consumers"][next(uuids)] = {provider["uuid"]: use}
+    flavor = {"name": "pooled", "vcpus": 1, "memory_mb": 1024, "root_gb": 10}
+    return {**document, "flavors": [{**flavor, "extra_specs": {}}]}
+
+
 def _tree(host: str, nodes: int, uuids: Iterator[str]) -> Iterator[dict[str, Any]]:
     """Yield the providers of a host: the root, and for each node the CPUs and the memory."""
     count = max(nodes, 1)

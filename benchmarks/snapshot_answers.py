@@ -2,10 +2,12 @@
 
 The cloud is that of ``large_cloud.py``, with hosts of two NUMA nodes and of none. Each command is
 a process of its own, whose start counts. A short draw takes 1,000 hosts, whose goals are a tenth
-beside the start. Run: ``python benchmarks/snapshot_answers.py [--hosts N]``.
+beside the start. ``simulate`` is asked about ten hosts that share 2,000 pools of disks. Run:
+``python benchmarks/snapshot_answers.py [--hosts N]``.
 """
 
 import argparse
+import itertools
 import json
 import os
 import sys
@@ -14,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from large_cloud import large_cloud
+from large_cloud import cloud_of_pools, large_cloud
 from measure import DRAW, Ratio, report
 
 HOSTS = 1_000 if DRAW else 10_000
@@ -51,6 +53,13 @@ QUESTIONS = (
     ),
 )
 PAGE_MB = 5.0
+
+POOLS = 2_000
+SIMULATIONS = (
+    ("one policy", ("--policy", "best-fit", "--seeds", "1"), 2.0),
+    ("all policies, five seeds", (), 8.0),
+)
+"""Requests for 20 servers, each with its goal in CPU seconds."""
 
 
 class Taken(NamedTuple):
@@ -104,13 +113,23 @@ def ratios(hosts: int, folder: Path) -> Iterator[Ratio]:
     yield Ratio(what="page: megabytes", ratio=size, goal=_scaled(PAGE_MB, 1, hosts), detail="")
 
 
+def ratios_of_pools(file: Path) -> Iterator[Ratio]:
+    """Yield the seconds of simulations of hosts that share pools."""
+    file.write_text(json.dumps(cloud_of_pools(10, POOLS)))
+    for name, arguments, goal in SIMULATIONS:
+        seconds = taken("simulate", "--draw", "20", *arguments, str(file)).seconds
+        what = f"simulate, {POOLS:,} pools, {name}: CPU seconds"
+        yield Ratio(what=what, ratio=seconds, goal=goal, detail="")
+
+
 def main() -> int:
     """Measure; return 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=HOSTS)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cpu-tiers-") as folder:
-        figures = ratios(given.hosts, Path(folder))
+        pools = ratios_of_pools(Path(folder) / "pools.json")
+        figures = itertools.chain(ratios(given.hosts, Path(folder)), pools)
         return report(f"Answers about a snapshot of {given.hosts} hosts", figures)
 
 
