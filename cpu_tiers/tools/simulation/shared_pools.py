@@ -23,14 +23,15 @@ from cpu_tiers.tools.simulation.providers import (
 class PoolNeeds:
     """What a query asks of pools.
 
-    :ivar most: no candidate has more pools.
+    :ivar most: no candidate has more pools; at least 1.
     """
 
     def __init__(self, groups: Sequence[RequestGroup]) -> None:
-        self.most = sum(
+        slots = (
             len(group.resources.keys() - NOT_OF_POOLS) if group.resources else 1
             for group in groups
         )
+        self.most = max(1, sum(slots))  # a sharing provider that is no pool is always kept
         self._amounts: dict[str, list[int]] = {}
         for group in groups:
             for name, amount in group.resources.items():

@@ -81,6 +81,12 @@ TWO = query(group(VCPU=1), group("_A", DISK_GB=3), group("_B", DISK_GB=3), polic
             id="a trait that the query names",
         ),
         pytest.param(
+            [*(pool(n, DISK_GB=9) for n in range(4)), pool(4, VCPU=9)],
+            query(group(VCPU=1)),
+            [set(), {"pool4"}],
+            id="nothing of pools: a provider with CPUs stays",
+        ),
+        pytest.param(
             [pool(n, DISK_GB=9, VCPU=1) for n in range(4)],
             DISK,
             [{f"pool{n}"} for n in range(4)]
