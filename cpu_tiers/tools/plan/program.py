@@ -12,6 +12,7 @@ import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -113,9 +114,8 @@ def solve(problem: Problem, seconds: float, start: Sequence[int] = ()) -> Counts
     highs = highspy.Highs.__new__(highspy.Highs)
     # Without the callbacks of its own constructor, which print a banner to standard output.
     super(highspy.Highs, highs).__init__()
-    highs.setOptionValue("output_flag", False)
-    _stop_after(highs, seconds)
     for option, value in {
+        "output_flag": False,
         "threads": 1,
         "time_limit": _MOST_WAITS * seconds,
         "mip_rel_gap": 0.0,
@@ -123,6 +123,7 @@ def solve(problem: Problem, seconds: float, start: Sequence[int] = ()) -> Counts
         "random_seed": 1,
     }.items():
         highs.setOptionValue(option, value)
+    _stop_after(highs, seconds)
     highs.passModel(_Columns(problem).model())
     if start:
         highs.setSolution(len(start), list(range(len(start))), list(map(float, start)))
@@ -170,82 +171,70 @@ class _Columns:
     """The columns of the program: departures, arrivals, targets, and the undone part."""
 
     def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self._undone = problem.undone_cost
-        self._arrivals_from = len(problem.departures)
-        self._targets_from = self._arrivals_from + len(problem.arrivals)
-        self.costs = [1.0 if not d.must_leave else 1.0 - self._undone for d in problem.departures]
-        self.costs += [0.0] * len(problem.arrivals)
-        is_most = problem.wanted is None
-        self.costs += [float(-self._undone) if is_most else 0.0] * len(problem.targets)
-        self.highest = self._highest()
+        self._problem, self._undone = problem, float(problem.undone_cost)
+        self._targets_from = len(problem.departures) + len(problem.arrivals)
+        self.costs: list[float] = []
+        # The highest value of each column: the solver is slow without any.
+        self.highest: list[float] = []
         # Of each row of the program: its columns with their factors, its least and its most.
         self.rows: list[tuple[dict[int, float], float, float]] = []
-        self._add_resources()
-        self._add_kinds()
-        if problem.most_moves is not None:
-            moves = dict.fromkeys(range(self._arrivals_from), 1.0)
-            self.rows.append((moves, -math.inf, float(problem.most_moves)))
-        if problem.wanted:
-            room = {self._targets_from + n: 1.0 for n in range(len(problem.targets))}
-            room[self._add(float(self._undone), float(problem.wanted))] = 1.0
-            self.rows.append((room, float(problem.wanted), math.inf))
-
-    def _highest(self) -> list[float]:
-        """Return the highest value of each column; the solver is slow without any."""
-        problem, of_kind = self._problem, Counter[str]()
+        self._used: dict[Row, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        kinds, movable = defaultdict[str, dict[int, float]](dict), Counter[str]()
+        most, wanted = (
+            math.inf if number is None else float(number)
+            for number in (problem.most_moves, problem.wanted)
+        )
         for departure, number in problem.departures.items():
-            of_kind[departure.kind] += number
-        most = math.inf if problem.most_moves is None else float(problem.most_moves)
-        highest = [min(most, number) for number in problem.departures.values()]
-        highest += [min(most, of_kind[arrival.kind]) for arrival in problem.arrivals]
-        wanted = math.inf if problem.wanted is None else float(problem.wanted)
-        return highest + [wanted] * len(problem.targets)
+            cost = 1.0 - self._undone if departure.must_leave else 1.0
+            column = self._add(cost, min(most, number), departure.amounts, -1)
+            kinds[departure.kind][column] = 1.0
+            movable[departure.kind] += number
+        for arrival in problem.arrivals:
+            column = self._add(0.0, min(most, movable[arrival.kind]), arrival.amounts)
+            kinds[arrival.kind][column] = -1.0
+        cost = -self._undone if problem.wanted is None else 0.0
+        targets = [self._add(cost, wanted, amounts) for amounts in problem.targets]
+        self._add_resources()
+        # As many servers of a kind arrive as leave.
+        self.rows += [(columns, 0.0, 0.0) for columns in kinds.values()]
+        if problem.most_moves is not None:
+            self.rows.append((dict.fromkeys(range(len(problem.departures)), 1.0), -math.inf, most))
+        if problem.wanted:
+            room = dict.fromkeys([*targets, self._add(self._undone, wanted)], 1.0)
+            self.rows.append((room, wanted, math.inf))
 
-    def _add(self, cost: float, highest: float) -> int:
+    def _add(self, cost: float, highest: float, amounts: Amounts = (), sign: int = 1) -> int:
+        """Add a column, and return its number.
+
+        :param amounts: what each server of the column takes; gives back with the sign -1.
+        """
+        column = len(self.costs)
         self.costs.append(cost)
         self.highest.append(highest)
-        return len(self.costs) - 1
+        for row, amount in amounts:
+            self._used[row][column] += sign * amount
+        return column
 
     def _add_resources(self) -> None:
         """Keep each row within its free amount; nothing enters a row that stays over capacity."""
-        problem = self._problem
-        used: dict[Row, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-        for column, departure in enumerate(problem.departures):
-            for row, amount in departure.amounts:
-                used[row][column] -= amount
-        entering = [*(arrival.amounts for arrival in problem.arrivals), *problem.targets]
-        for column, amounts in enumerate(entering, start=self._arrivals_from):
-            for row, amount in amounts:
-                used[row][column] += amount
-        for row, factors in used.items():
-            free = problem.free.get(row, 0)
+        for row, factors in self._used.items():
+            free = self._problem.free.get(row, 0)
             if free >= 0:
-                self.rows.append((dict(factors), -math.inf, float(free)))
+                self.rows.append((factors, -math.inf, float(free)))
                 if sizes := {n for column, n in factors.items() if column >= self._targets_from}:
                     self.rows.append(rounded_row(factors, free, max(sizes)))
             else:
-                self._add_excess(dict(factors), free, is_mended=row in problem.mends)
+                self._add_excess(factors, free, is_mended=row in self._problem.mends)
 
     def _add_excess(self, amounts: dict[int, float], free: int, *, is_mended: bool) -> None:
         """Let a row over its capacity either have no arrivals, or end within the capacity."""
-        undone = float(self._undone) if is_mended else 0.0
-        stays = self._add(undone, 1.0)
+        stays = self._add(self._undone if is_mended else 0.0, 1.0)
         entering = {column: factor for column, factor in amounts.items() if factor > 0}
         leaves = sum(-f * self.highest[c] for c, f in amounts.items() if f < 0)
         self.rows.append(({**amounts, stays: float(free)}, -math.inf, float(free)))
         if entering:
             most = max(0.0, leaves + free)
             self.rows.append(({**entering, stays: most}, -math.inf, most))
-
-    def _add_kinds(self) -> None:
-        """Let as many servers of a kind arrive as leave."""
-        kinds: dict[str, dict[int, float]] = defaultdict(dict)
-        for column, departure in enumerate(self._problem.departures):
-            kinds[departure.kind][column] = 1.0
-        for column, arrival in enumerate(self._problem.arrivals, start=self._arrivals_from):
-            kinds[arrival.kind][column] = -1.0
-        self.rows += [(columns, 0.0, 0.0) for columns in kinds.values()]
 
     def model(self) -> highspy.HighsLp:
         import highspy
@@ -257,12 +246,9 @@ class _Columns:
         model.row_lower_ = [least for _, least, _ in self.rows]
         model.row_upper_ = [most for _, _, most in self.rows]
         model.integrality_ = [highspy.HighsVarType.kInteger] * len(self.costs)
-        starts, columns, factors = [0], list[int](), list[float]()
-        for row, _, _ in self.rows:
-            columns += row.keys()
-            factors += row.values()
-            starts.append(len(columns))
+        rows = [row for row, _, _ in self.rows]
         model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_, model.a_matrix_.index_ = starts, columns
-        model.a_matrix_.value_ = factors
+        model.a_matrix_.start_ = list(accumulate(map(len, rows), initial=0))
+        model.a_matrix_.index_ = [column for row in rows for column in row]
+        model.a_matrix_.value_ = [factor for row in rows for factor in row.values()]
         return model
