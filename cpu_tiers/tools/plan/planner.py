@@ -7,7 +7,7 @@ of the program is a bound of the plan. Pure.
 
 from __future__ import annotations
 
-import logging
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -25,8 +25,6 @@ from cpu_tiers.tools.plan.program import (
     solve,
 )
 from cpu_tiers.tools.plan.search import MoveSearch
-
-LOG = logging.getLogger(__name__)
 
 MOST_COLUMNS = 250_000
 """The size of a program above which only the search answers."""
@@ -88,25 +86,26 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
     :param seconds: the time of the solver; 0 for the search alone.
     """
     searched = _searched(hosts, question)
-    plans = [realized(hosts, question, searched.moves)]
-    bound = searched.fewest if question.wanted == 1 and question.room else None
+    bound = searched.fewest if question.wanted == 1 else None
     if question.leaving:
         bound = len(question.leaving)
     if hosts.is_cut:
         bound = None
-    if _is_reached(plans[0], question, bound) or not seconds:
-        return _judged(plans[0], question, bound)
-    most = len(plans[0].steps) if _is_done(plans[0], question) else question.most_moves
+    first = _judged(realized(hosts, question, searched.moves), question, bound)
+    if first.is_proven or not seconds:
+        return first
+    is_done = _gain(first, question) == question.wanted
+    most = len(first.steps) if is_done else question.most_moves
     program = _Program(hosts, question._replace(most_moves=most))
-    counts = _solved(program, plans[0], seconds)
-    if counts is not None:
-        # Server groups are not in the program: what they keep from a place goes on by search.
-        further = _searched(hosts, question, program.moves(counts.numbers))
-        plans.append(realized(hosts, question, further.moves))
-        bounds = [each for each in (bound, counts.bound) if each is not None]
-        bound = max(bounds, default=None)
-    best = min(plans, key=lambda plan: _cost(plan, question))
-    return best if hosts.is_cut else _judged(best, question, bound)
+    counts = _solved(program, first, seconds)
+    if counts is None:
+        return first
+    # Server groups are not in the program: what they keep from a place goes on by search.
+    further = _searched(hosts, question, program.moves(counts.numbers))
+    second = realized(hosts, question, further.moves)
+    best = min(first, second, key=lambda plan: _cost(plan, question))
+    bounds = [each for each in (bound, counts.bound) if each is not None and not hosts.is_cut]
+    return _judged(best, question, max(bounds, default=None))
 
 
 def _searched(hosts: Hosts, question: Question, first: Iterable[Migration] = ()) -> MoveSearch:
@@ -117,15 +116,14 @@ def _searched(hosts: Hosts, question: Question, first: Iterable[Migration] = ())
     search = MoveSearch(hosts)
     for move in first:
         search.commit(move)
-    moved = {move.server.uuid for move in search.moves}
-    wanted = question.leaving - moved
+    wanted = question.leaving.difference(move.server.uuid for move in search.moves)
     search.leave(each for each in hosts.servers if each.uuid in wanted and not each.stays)
     if question.mends:
         _mend(search, question.mends)
-    rooms = search.take_room(question.room, question.wanted) if question.room else 0
-    while question.room and (question.wanted is None or rooms < question.wanted):
-        most = question.most_moves
-        if not search.make_room(question.room, None if most is None else most - len(search.moves)):
+    most = math.inf if question.most_moves is None else question.most_moves
+    rooms = search.take_room(question.room, question.wanted)
+    while question.wanted is None or rooms < question.wanted:
+        if not search.make_room(question.room, most - len(search.moves)):
             break
         rooms += 1
     return search
@@ -141,42 +139,33 @@ def _mend(search: MoveSearch, rows: frozenset[Row]) -> None:
 
 
 def _solved(program: _Program, plan: Plan, seconds: float) -> Counts | None:
-    if program.size > MOST_COLUMNS:
+    problem = program.problem
+    if len(problem.departures) + len(problem.arrivals) + len(problem.targets) > MOST_COLUMNS:
         return None
     with suppress(ImportError):
-        return solve(program.problem, seconds, program.numbers(plan))
+        return solve(problem, seconds, program.numbers(plan))
     return None
 
 
-def _is_done(plan: Plan, question: Question) -> bool:
-    """Tell whether a plan does all that is asked; never for as much room as possible."""
-    return (
-        question.wanted is not None
-        and not plan.undone
-        and plan.after >= question.wanted
-        and not plan.over(question.mends)
-    )
-
-
-def _is_reached(plan: Plan, question: Question, bound: int | None) -> bool:
-    """Tell whether a plan does all that is asked, and no plan with fewer moves can."""
-    return _is_done(plan, question) and (
-        not plan.steps or (bound is not None and len(plan.steps) <= bound)
-    )
+def _gain(plan: Plan, question: Question) -> int:
+    """Return the new servers with room, up to the wanted number, less all that is left undone."""
+    room = plan.after if question.wanted is None else min(plan.after, question.wanted)
+    return room - len(plan.undone) - len(plan.over(question.mends))
 
 
 def _judged(plan: Plan, question: Question, bound: int | None) -> Plan:
-    is_proven = _is_reached(plan, question, bound)
+    """Return a plan with what is proven: it does all that is asked, and no shorter plan can."""
     if question.wanted is None:
         is_proven = bound is not None and plan.after >= bound
+    else:
+        is_short = not plan.steps or (bound is not None and len(plan.steps) <= bound)
+        is_proven = is_short and _gain(plan, question) == question.wanted
     return plan._replace(bound=bound, is_proven=is_proven)
 
 
 def _cost(plan: Plan, question: Question) -> tuple[bool, int, int]:
     is_long = question.most_moves is not None and len(plan.steps) > question.most_moves
-    most = plan.after if question.wanted is None else min(plan.after, question.wanted)
-    undone = len(plan.undone) - most + len(plan.over(question.mends))
-    return is_long, undone, len(plan.steps)
+    return is_long, -_gain(plan, question), len(plan.steps)
 
 
 def realized(hosts: Hosts, question: Question, moves: Iterable[Migration]) -> Plan:
@@ -232,12 +221,6 @@ class _Program:
     def _departure(self, server: Server) -> Departure:
         must_leave = server.uuid in self._leaving
         return Departure(server.kind, server.host, server.amounts, must_leave)
-
-    @property
-    def size(self) -> int:
-        """Return the number of columns."""
-        problem = self.problem
-        return sum(map(len, (problem.departures, problem.arrivals, problem.targets)))
 
     def numbers(self, plan: Plan) -> list[int]:
         """Return the numbers of the program for a plan."""

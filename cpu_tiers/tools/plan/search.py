@@ -6,6 +6,7 @@ the place that leaves the least room beside it. Pure.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, combinations
@@ -19,7 +20,7 @@ Queries = Sequence[CandidateQuery]
 MOST_TOGETHER = 3
 """Up to so many servers of a host are tried in all combinations."""
 
-_NEW = ""
+_NEW = "new"
 """The kind of the servers for which the search makes room."""
 
 _MOST_COMBINATIONS = 500
@@ -98,7 +99,7 @@ class MoveSearch:
             self.fewest = 0
         return count
 
-    def make_room(self, queries: Queries, most: int | None = None) -> bool:
+    def make_room(self, queries: Queries, most: float = math.inf) -> bool:
         """Make room for a server and take the room, with the fewest moves of the search.
 
         :param most: the largest number of moves.
@@ -106,7 +107,6 @@ class MoveSearch:
         if self.take_room(queries, 1):
             return True
         places = self._by_place[_NEW]
-        limit = len(self.hosts.servers) if most is None else most
         for size in range(1, MOST_TOGETHER + 1):
             tries = (
                 (amounts, servers)
@@ -115,7 +115,7 @@ class MoveSearch:
             )
             for number, (amounts, servers) in enumerate(tries):
                 self._may_need(size)
-                if size > limit or number >= _MOST_TRIES:
+                if size > most or number >= _MOST_TRIES:
                     break
                 if self._clear(amounts, servers):
                     return True
@@ -124,7 +124,7 @@ class MoveSearch:
             key=lambda choice: len(choice[1]),
         )
         for amounts, servers in larger[:_MOST_TRIES]:
-            if len(servers) <= limit and self._clear(amounts, servers):
+            if len(servers) <= most and self._clear(amounts, servers):
                 return True
         return False
 
