@@ -32,7 +32,6 @@ from cpu_tiers.model.providers import Provider
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.plan.read import read_cloud
-from cpu_tiers.tools.simulation.server_queries import ServerQueries
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.snapshot_servers import (
     ServerGroup,
@@ -145,9 +144,9 @@ def drawn_clusters(hosts: int, seed: int) -> list[dict[str, Any]]:
     return [{"hosts": [size] * hosts, "servers": kept, "apart": []}]
 
 
-def no_queries(_: Flavor) -> ServerQueries:
+def no_queries(_: Flavor) -> tuple[CandidateQuery, ...]:
     """Return no queries: the servers of a cluster request what they have."""
-    return ServerQueries(())
+    return ()
 
 
 def part(count: int, free: int) -> float:

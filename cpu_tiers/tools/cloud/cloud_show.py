@@ -250,7 +250,7 @@ class CloudShow(NovaConfCommand, ListCommand):
         try:
             self.find_tiers(conf, source)
             hosts = hosts_of_plan(
-                snapshot, lambda flavor: queries_of(conf, request_of(conf, flavor))
+                snapshot, lambda flavor: queries_of(conf, request_of(conf, flavor)).first
             )
             each = [(root,) for root in hosts.names]
             with ProgressLine("losing each host") as line:

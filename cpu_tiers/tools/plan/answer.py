@@ -8,30 +8,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cpu_tiers.errors import printable
+from cpu_tiers.tools.frame.terminal import count_of, shortened
 from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
 from cpu_tiers.tools.plan.planner import Plan
 
 
-def moves_data(
-    plan: Plan, hosts: Mapping[str, str], services: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    """Return the moves of a plan as data, in their order.
-
-    :param hosts: the names of the hosts by the uuid of the root provider.
-    :param services: the host of each nova-compute in Nova's API by the uuid of the root provider;
-        a host without an entry has the same name there.
-    """
+def moves_data(plan: Plan) -> list[dict[str, Any]]:
+    """Return the moves of a plan as data, in their order."""
+    names = plan.hosts.names
     return [
         {
-            "server": step.move.server.uuid,
-            "name": step.move.server.name,
-            "from": hosts.get(step.move.server.host, step.move.server.host),
-            "to": hosts.get(step.move.host, step.move.host),
-            "after": list(step.after),
-            "live": not step.move.server.is_off,
-            "host": services.get(step.move.host, hosts.get(step.move.host, "")),
+            "server": move.server.uuid,
+            "name": move.server.name,
+            "from": names[move.server.host],
+            "to": names[move.host],
+            "after": list(after),
+            "live": not move.server.is_off,
+            "host": plan.hosts.services.get(move.host, names[move.host]),
         }
-        for step in plan.steps
+        for move, after in plan.steps
     ]
 
 
@@ -50,12 +45,7 @@ def proof_text(plan: Plan, *, is_most: bool) -> str:
         return "Not proven: the plan is the best that the search found."
     if is_most:
         return f"Not proven: no plan makes room for more than {plan.proven} in all."
-    return f"Not proven: every plan has at least {count(plan.proven, 'move')}."
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+    return f"Not proven: every plan has at least {count_of(plan.proven, 'move')}."
 
 
 def moves_text(moves: Sequence[Mapping[str, Any]], width: int) -> str:
@@ -89,12 +79,10 @@ def moves_text(moves: Sequence[Mapping[str, Any]], width: int) -> str:
     )
 
 
-def stays_text(stays: Sequence[Mapping[str, str]], most: int, title: str) -> str:
+def stays_text(stays: Sequence[Mapping[str, str]], title: str, *, show_all: bool) -> str:
     """Return a line for each server that stays, up to a number of lines."""
-    lines = [f"  {printable(row['name'])}: {printable(row['why'])}" for row in stays[:most]]
-    if len(stays) > most:
-        lines.append(f"  … and {len(stays) - most} more; --all shows all")
-    return "\n".join([title, *lines]) if lines else ""
+    lines = [f"{printable(row['name'])}: {printable(row['why'])}" for row in stays]
+    return "\n  ".join([title, *shortened(lines, show_all=show_all)]) if lines else ""
 
 
 def script(verdict: str, moves: Sequence[Mapping[str, Any]]) -> str:

@@ -9,13 +9,14 @@ import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from functools import partial
+from importlib.util import find_spec
 from typing import Any, TextIO
 
 from cliff.formatters.base import SingleFormatter
 
 from cpu_tiers.errors import printable
-from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids, is_file
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.documents import read_flavor
@@ -25,11 +26,10 @@ from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.numbers import whole_number_from
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_request import add_aggregate_argument, queries_of, request_of
-from cpu_tiers.tools.frame.terminal import ProgressLine, width, wrapped
+from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, width, wrapped
 from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of
 from cpu_tiers.tools.plan.answer import (
     before_and_after,
-    count,
     moves_data,
     moves_text,
     proof_text,
@@ -51,12 +51,10 @@ from cpu_tiers.tools.plan.verdicts import (
     room_verdict,
     unmoved,
 )
-from cpu_tiers.tools.simulation.server_queries import ServerQueries
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 
 LOG = logging.getLogger(__name__)
 
-_SHOWN = 10
 _number = whole_number_from(1, 1_000_000)
 
 
@@ -105,39 +103,22 @@ class PlanCommand(NovaConfCommand, ShowCommand):
             "--html", metavar="FILE", help="also write a page with the hosts before and after"
         )
 
-    def read(self, parsed_args: Namespace) -> None:
-        """Read the cloud or the snapshot."""
+    def read(self, parsed_args: Namespace) -> Hosts:
+        """Read the cloud or the snapshot, and return its hosts with their servers."""
         self.conf = self.nova_conf()
         self.source: CloudSource = self.cloud_source(parsed_args, self.conf)
         self.find_tiers(self.conf, self.source)
         self.snapshot: Snapshot = read_snapshot_of(self.source, asks_nova=not self.wants_embedded)
         self.parsed_args = parsed_args
+        return read_cloud(self.snapshot, self.queries, is_cold=parsed_args.cold)
 
-    def cloud(
-        self, closed: frozenset[str] = frozenset(), *, forbids_avoided: bool = False
-    ) -> Hosts:
-        """Return the hosts and servers of the cloud.
-
-        :param closed: the hosts that take no servers.
-        :param forbids_avoided: whether a trait that a flavor avoids is as good as forbidden.
-        """
-
-        def queries(flavor: Flavor) -> ServerQueries:
-            asked = queries_of(self.conf, request_of(self.conf, flavor))
-            traits = soft_traits(flavor.extra_specs) if forbids_avoided else {}
-            avoided = [name for name, weight in traits.items() if weight < 0]
-            return asked._replace(
-                first=tuple(
-                    query._replace(root_forbidden=query.root_forbidden.union(avoided))
-                    for query in asked.first
-                )
-            )
-
-        return read_cloud(self.snapshot, queries, is_cold=self.parsed_args.cold, closed=closed)
+    def queries(self, flavor: Flavor) -> tuple[CandidateQuery, ...]:
+        """Return the queries for the migration of a server of a flavor."""
+        return queries_of(self.conf, request_of(self.conf, flavor)).first
 
     def plan(self, hosts: Hosts, question: Question) -> Plan:
         """Return the plan that answers a question, with progress on standard error."""
-        if _solver_is_missing():
+        if find_spec("highspy") is None:
             LOG.warning(
                 "The solver HiGHS is not installed, so the plan may be longer than needed, and is"
                 " seldom proven: pip install 'cpu-tiers[plan]'."
@@ -171,18 +152,16 @@ class PlanCommand(NovaConfCommand, ShowCommand):
         self.status = FOUND if is_no else 0
         if plan.stuck:
             verdict += (
-                f" {count(len(plan.stuck), 'further migration')} wait for each other in a ring,"
+                f" {count_of(len(plan.stuck), 'further migration')} wait for each other in a ring,"
                 " and need a free place between."
             )
-        services = self.snapshot.servers.services if self.snapshot.servers else {}
-        moves = moves_data(plan, hosts.names, services)
+        moves = moves_data(plan)
         if self.parsed_args.html:
             from cpu_tiers.tools.page.plan import plan_page
 
             page = plan_page(verdict, moves, before_and_after(hosts, plan))
             write_output(self.parsed_args.html, page.html().encode(), private=True)
         is_all, unknown = self.parsed_args.all, unknown_of(self.snapshot)
-        most = 10**9 if is_all else _SHOWN
         text = f"{printable(verdict)} {proof_text(plan, is_most=self.is_most)}".strip()
         lines = ["Not known here:", *(wrapped(line, indent="  ") for line in unknown)]
         note = lines if is_all else [wrapped("--all says what a plan cannot know.")]
@@ -191,7 +170,8 @@ class PlanCommand(NovaConfCommand, ShowCommand):
             "proven": FormattedValue(plan.proven, lambda _: ""),
             "moves": FormattedValue(moves, lambda rows: moves_text(rows, width())),
             "stay": FormattedValue(
-                stays_data(stay), lambda rows: stays_text(rows, most, self.stays_title)
+                stays_data(stay),
+                lambda rows: stays_text(rows, self.stays_title, show_all=is_all),
             ),
             "room": FormattedValue({"before": plan.before, "after": plan.after}, lambda _: ""),
             "unknown": FormattedValue(list(unknown), lambda _: "\n".join(note)),
@@ -221,12 +201,11 @@ class PlanRoom(PlanCommand):
         super().add_arguments(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
-        self.read(parsed_args)
+        hosts = self.read(parsed_args)
         name = parsed_args.flavor
         flavor = read_flavor(name) if is_file(name) else self.source.flavors_named([name])[0]
         aggregates = aggregate_uuids(parsed_args.aggregate, self.source.services)
         queries = queries_of(self.conf, request_of(self.conf, flavor), aggregates)
-        hosts = self.cloud()
         self.is_most = parsed_args.count is None
         question = Question(
             room=queries.first, wanted=parsed_args.count, most_moves=parsed_args.moves
@@ -256,10 +235,10 @@ class PlanDrain(PlanCommand):
         super().add_arguments(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
-        self.read(parsed_args)
-        closed = frozenset(hosts_named(self.snapshot, parsed_args.host, "HOST").values())
-        hosts = self.cloud(closed)
-        leaving = frozenset(each.uuid for each in hosts.servers if each.host in closed)
+        hosts = self.read(parsed_args)
+        emptied = frozenset(hosts_named(hosts, parsed_args.host, "HOST").values())
+        hosts.closed |= emptied
+        leaving = frozenset(each.uuid for each in hosts.servers if each.host in emptied)
         question = Question(leaving=leaving)
         plan, kept, is_kept = self.plan(hosts, question), "", True
         if number := parsed_args.keep:
@@ -274,9 +253,3 @@ class PlanDrain(PlanCommand):
 
 def _count(text: str) -> float | None:
     return None if text == "most" else _number(text)
-
-
-def _solver_is_missing() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("highspy") is None

@@ -150,6 +150,8 @@ class Hosts:
     """The hosts of a cloud with their servers.
 
     :param groups: the most servers that each anti-affinity group may have on a host.
+    :param services: the host of each nova-compute in Nova's API by the uuid of the root provider;
+        a host without an entry has the same name there.
     :param names: the names of the hosts by the uuid of the root provider.
     :param start: the free amounts; those of the cloud, if they are not given.
     :param is_cut: whether a host has more places than are known, so that nothing is proven.
@@ -158,6 +160,7 @@ class Hosts:
     cloud: SimulatedCloud
     servers: Sequence[Server]
     groups: Mapping[str, int] = field(default_factory=dict)
+    services: Mapping[str, str] = field(default_factory=dict)
     closed: frozenset[str] = frozenset()
     start: Room | None = None
     names: Mapping[str, str] = field(init=False)
@@ -211,6 +214,11 @@ class Hosts:
             for server, later in zip(self.servers, after.servers, strict=True)
             if later.host != server.host
         ]
+
+    def over(self, rows: Iterable[Row]) -> dict[Row, int]:
+        """Return the excess of the rows over their capacity."""
+        room = self.room()
+        return {row: -room.of(row) for row in rows if room.of(row) < 0}
 
     def rows_of(self, root: str) -> list[Row]:
         """Return the rows of a host itself, without those of shared providers."""

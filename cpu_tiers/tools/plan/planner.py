@@ -74,11 +74,6 @@ class Plan(NamedTuple):
         """Return true for a plan that is proven to be the best, and else the bound, if any."""
         return True if self.is_proven else self.bound
 
-    def over(self, rows: frozenset[Row]) -> list[Row]:
-        """Return the rows over their capacity after the moves."""
-        room = self.hosts.room()
-        return [row for row in rows if room.of(row) < 0]
-
 
 def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan:
     """Return the best plan that the search and the solver find.
@@ -150,7 +145,7 @@ def _solved(program: _Program, plan: Plan, seconds: float) -> Counts | None:
 def _gain(plan: Plan, question: Question) -> int:
     """Return the new servers with room, up to the wanted number, less all that is left undone."""
     room = plan.after if question.wanted is None else min(plan.after, question.wanted)
-    return room - len(plan.undone) - len(plan.over(question.mends))
+    return room - len(plan.undone) - len(plan.hosts.over(question.mends))
 
 
 def _judged(plan: Plan, question: Question, bound: int | None) -> Plan:

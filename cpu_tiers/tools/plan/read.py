@@ -17,8 +17,7 @@ from cpu_tiers.model.providers import ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.plan.hosts import Hosts, Server, amounts_of, kind_of
 from cpu_tiers.tools.simulation.cloud import Allocations
-from cpu_tiers.tools.simulation.never_served import hosts_of
-from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT, ServerQueries
+from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.snapshot_servers import (
     ServerGroup,
@@ -26,8 +25,8 @@ from cpu_tiers.tools.simulation.snapshot_servers import (
     SnapshotServers,
 )
 
-QueriesOf = Callable[[Flavor], ServerQueries]
-"""Returns the queries that nova-scheduler sends for a server of a flavor.
+QueriesOf = Callable[[Flavor], tuple[CandidateQuery, ...]]
+"""Returns the queries for the migration of a server of a flavor.
 
 :raises InvalidInput: the flavor has faults.
 """
@@ -74,11 +73,9 @@ def read_cloud(
     queries_of: QueriesOf,
     *,
     is_cold: bool = False,
-    closed: frozenset[str] = frozenset(),
 ) -> Hosts:
     """Return the hosts and the servers of a snapshot.
 
-    :param closed: the root providers of hosts that take no servers.
     :param is_cold: whether servers that are powered off may be migrated.
     """
     reader = _Reader(snapshot, queries_of, is_cold=is_cold)
@@ -91,7 +88,8 @@ def read_cloud(
         cloud=reader.cloud,
         servers=servers,
         groups={uuid: group.most for uuid, group in reader.known.groups.items()},
-        closed=closed.union(reader.known.down),
+        services=reader.known.services,
+        closed=frozenset(reader.known.down),
     )
 
 
@@ -188,7 +186,7 @@ class _Reader:
         key = repr(flavor)
         if key not in self._of_flavor:
             try:
-                self._of_flavor[key] = self._queries_of(flavor).first
+                self._of_flavor[key] = self._queries_of(flavor)
             except InvalidInput as error:
                 self._of_flavor[key] = f"its flavor has faults: {error}"
         queries = self._of_flavor[key]
@@ -237,16 +235,14 @@ class _Reader:
         )
 
 
-def hosts_named(snapshot: Snapshot, names: Collection[str], where: str) -> Mapping[str, str]:
+def hosts_named(hosts: Hosts, names: Collection[str], where: str) -> Mapping[str, str]:
     """Return the root providers of hosts by their names, those of Placement or of Nova's API.
 
     :param where: the argument that has the names, for an error.
     :raises InvalidInput: the cloud has no such host.
     """
-    roots = hosts_of(snapshot.cloud(is_empty=True))
-    services = snapshot.servers.services if snapshot.servers else {}
-    by_name = {services[root]: root for root in roots if root in services}
-    by_name |= {name: root for root, name in roots.items()}
+    by_name = {hosts.services[root]: root for root in hosts.names if root in hosts.services}
+    by_name |= {name: root for root, name in hosts.names.items()}
     unknown = [name for name in names if name not in by_name]
     if unknown:
         raise InvalidInput.of(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from cpu_tiers.tools.plan.hosts import Hosts, Server
+from cpu_tiers.tools.frame.terminal import count_of
+from cpu_tiers.tools.plan.hosts import Hosts
 from cpu_tiers.tools.plan.planner import Question
 from cpu_tiers.tools.plan.program import Row
 
@@ -13,24 +14,19 @@ from cpu_tiers.tools.plan.program import Row
 class Relief(NamedTuple):
     """What is to be mended.
 
-    :param over: what is over its capacity, in words.
-    :param unsuited: the servers that their host does not suit any more.
-    :param short: the servers that get less CPU time than is due to them.
-    :param marked: hosts with a trait that nova.conf avoids and from which no server is to leave,
-        with the trait.
+    :param faults: what moves mend or cannot mend, in words.
+    :param marked: hosts with a trait that nova.conf avoids and from which no server is to leave.
     """
 
     question: Question
-    over: tuple[str, ...]
-    unsuited: tuple[Server, ...]
-    short: tuple[Server, ...]
-    marked: tuple[tuple[str, str], ...]
+    faults: Sequence[str]
+    marked: Sequence[str]
 
 
 def relief_of(
     hosts: Hosts,
     chosen: frozenset[str],
-    short: Mapping[str, frozenset[str]],
+    short: Mapping[str, Collection[str]],
     marked: Mapping[str, str],
 ) -> Relief:
     """Return the faults of hosts that moves mend.
@@ -41,32 +37,31 @@ def relief_of(
     :param marked: a trait that nova.conf avoids, by the root provider of its host.
     """
     servers = [server for server in hosts.servers if server.host in chosen]
-    hurt = tuple(server for server in servers if server.uuid in short.get(server.host, ()))
-    unsuited = tuple(
-        server
-        for server in servers
-        if server.queries and not hosts.suits(server.queries, server.host)
-    )
-    leaving = frozenset(server.uuid for server in (*hurt, *unsuited))
+    unsuited = [s for s in servers if s.queries and not hosts.suits(s.queries, s.host)]
+    hurt = [server for server in servers if server.uuid in short.get(server.host, ())]
     mends = frozenset(row for root in chosen for row in hosts.rows_of(root))
+    over = over_capacity(hosts, mends)
+    faults = [f"Over capacity now: {'; '.join(over)}"] if over else []
+    for these, what in (
+        (unsuited, "on a host that does not suit it"),
+        (hurt, "short of the CPU time that is due to it"),
+    ):
+        if these:
+            faults.append(f"{count_of(len(these), 'server')} {what}")
     helped = {server.host for server in (*hurt, *unsuited)}
-    return Relief(
-        Question(leaving=leaving, mends=mends),
-        tuple(over_capacity(hosts, mends)),
-        unsuited,
-        hurt,
-        tuple(
-            (hosts.names[root], trait)
-            for root, trait in marked.items()
-            if root in chosen and root not in helped
-        ),
-    )
+    left = [root for root in marked if root in chosen and root not in helped]
+    if left:
+        names = ", ".join(f"{hosts.names[root]} has {marked[root]}" for root in left)
+        faults.append(
+            f"{names}, which nova.conf avoids: --audit says which servers of the host are short"
+        )
+    leaving = frozenset(server.uuid for server in (*hurt, *unsuited))
+    question = Question(leaving=leaving, mends=mends)
+    return Relief(question, faults, [hosts.names[root] for root in left])
 
 
 def over_capacity(hosts: Hosts, rows: Iterable[Row]) -> list[str]:
     """Return the rows over their capacity, such as ``3 VCPU of compute1``."""
     names = {row: name for root, name in hosts.names.items() for row in hosts.rows_of(root)}
-    room = hosts.room()
-    return [
-        f"{-room.of(row)} {row[1]} of {names[row]}" for row in sorted(rows) if room.of(row) < 0
-    ]
+    excesses = sorted(hosts.over(rows).items())
+    return [f"{excess} {row[1]} of {names[row]}" for row, excess in excesses]

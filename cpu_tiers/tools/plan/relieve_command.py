@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from cpu_tiers.conf.weigher import request_traits
-from cpu_tiers.model.providers import ProviderIndex
+from cpu_tiers.extra_specs.soft_traits import soft_traits
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.audit_findings import read_findings
 from cpu_tiers.tools.plan.commands import PlanCommand
+from cpu_tiers.tools.plan.hosts import Hosts
 from cpu_tiers.tools.plan.read import hosts_named
-from cpu_tiers.tools.plan.relief import over_capacity, relief_of
+from cpu_tiers.tools.plan.relief import relief_of
 from cpu_tiers.tools.plan.verdicts import relieve_verdict, unmoved
 
 
@@ -41,42 +44,40 @@ class PlanRelieve(PlanCommand):
         super().add_arguments(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
-        self.read(parsed_args)
-        short = self._short(parsed_args.audit)
-        chosen = frozenset(hosts_named(self.snapshot, parsed_args.host, "HOST").values())
-        marked = self._marked()
-        closed = frozenset(short).union(marked)
-        hosts = self.cloud(closed, forbids_avoided=True)
+        hosts = self.read(parsed_args)
+        short = self._short(hosts, parsed_args.audit)
+        chosen = frozenset(hosts_named(hosts, parsed_args.host, "HOST").values())
+        marked = self._marked(hosts)
+        hosts.closed = frozenset(short).union(marked, hosts.closed)
         relief = relief_of(hosts, chosen or frozenset(hosts.names), short, marked)
         plan = self.plan(hosts, relief.question)
-        left = over_capacity(plan.hosts, relief.question.mends)
-        verdict, is_no = relieve_verdict(relief, plan, left)
+        verdict, is_no = relieve_verdict(relief, plan)
         return self.shown(hosts, plan, verdict, unmoved(plan), is_no=is_no)
 
-    def _short(self, paths: Iterable[str]) -> dict[str, frozenset[str]]:
+    def queries(self, flavor: Flavor) -> tuple[CandidateQuery, ...]:
+        """Return the queries for a flavor; a trait that it avoids is as good as forbidden."""
+        weights = soft_traits(flavor.extra_specs)
+        avoided = [name for name, weight in weights.items() if weight < 0]
+        return tuple(
+            query._replace(root_forbidden=query.root_forbidden.union(avoided))
+            for query in super().queries(flavor)
+        )
+
+    def _short(self, hosts: Hosts, paths: Iterable[str]) -> dict[str, set[str]]:
         """Return the servers that audits name as short, by the root provider of their host."""
-        uuids_by_name: dict[str, frozenset[str]] = {}
+        uuids_by_name = defaultdict[str, set[str]](set)
         for path in paths:
-            findings = read_findings(path)
-            if uuids := {each.uuid for each in findings if each.kind == "short" and each.uuid}:
-                name = Path(path).stem
-                uuids_by_name[name] = uuids_by_name.get(name, frozenset()) | uuids
-        roots = hosts_named(self.snapshot, uuids_by_name, "--audit")
+            for finding in read_findings(path):
+                if finding.kind == "short" and finding.uuid:
+                    uuids_by_name[Path(path).stem].add(finding.uuid)
+        roots = hosts_named(hosts, uuids_by_name, "--audit")
         return {roots[name]: uuids for name, uuids in uuids_by_name.items()}
 
-    def _marked(self) -> dict[str, str]:
+    def _marked(self, hosts: Hosts) -> dict[str, str]:
         """Return a trait of each host that nova.conf avoids, by root provider."""
-        trees = ProviderIndex(self.snapshot.providers)
-        summaries: dict[str, Any] = {
-            each.uuid: {
-                "traits": sorted(each.traits),
-                "root_provider_uuid": trees.roots[each.uuid],
-            }
-            for each in self.snapshot.providers
-        }
-        weights = request_traits(self.conf.filter_scheduler, {}).of_hosts(summaries)
+        traits = request_traits(self.conf.filter_scheduler, {})
         return {
-            root: min(trait_weights, key=trait_weights.__getitem__)
-            for root, trait_weights in weights.items()
-            if min(trait_weights.values()) < 0
+            root: min(weights, key=weights.__getitem__)
+            for root, weights in traits.of_hosts(hosts.cloud.summaries(hosts.names)).items()
+            if min(weights.values()) < 0
         }

@@ -29,12 +29,11 @@ class PlanSurvive(PlanCommand):
         super().add_arguments(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
-        self.read(parsed_args)
+        hosts = self.read(parsed_args)
         wanted = aggregate_uuids(parsed_args.aggregate, self.source.services)
         if parsed_args.zone:
             wanted = (*wanted, zone_aggregates(parsed_args.zone, self.source.services))
         # A failed host's servers are evacuated, whatever keeps them from a live migration.
-        hosts = self.cloud()
         sets = [
             (host.root,)
             for host in hosts.cloud.hosts

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from cpu_tiers.tools.plan.answer import count
+from cpu_tiers.tools.frame.terminal import count_of
 from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.planner import Plan
-from cpu_tiers.tools.plan.relief import Relief
+from cpu_tiers.tools.plan.relief import Relief, over_capacity
 from cpu_tiers.tools.plan.survive import Loss
 
 
 def room_verdict(plan: Plan, flavor: str, wanted: int | None, *, is_no: bool) -> str:
     """Return for how many servers there is room before and after a plan."""
-    now = f"{count(plan.before, 'server')} of flavor {flavor} now"
+    now = f"{count_of(plan.before, 'server')} of flavor {flavor} now"
     if not plan.steps:
         if is_no:
             return f"There is room for {now}, and no migrations were found that make more room."
         return f"There is room for {now}, without any migration."
-    moves = count(len(plan.steps), "migration")
+    moves = count_of(len(plan.steps), "migration")
     missing = f", fewer than {wanted}" if is_no else ""
     return f"{moves} make{_s(plan)} room for {plan.after} in place of {now}{missing}."
 
@@ -30,8 +30,10 @@ def drain_verdict(plan: Plan, hosts: Iterable[str], servers: int, kept: str) -> 
     :param servers: the number of the servers of the hosts.
     :param kept: the verdict about further hosts that fail.
     """
-    stays = f"{count(len(plan.undone), 'server')} cannot leave" if plan.undone else "all can leave"
-    moves = f"{count(len(plan.steps), 'migration')} for {count(servers, 'server')}"
+    stays = (
+        f"{count_of(len(plan.undone), 'server')} cannot leave" if plan.undone else "all can leave"
+    )
+    moves = f"{count_of(len(plan.steps), 'migration')} for {count_of(servers, 'server')}"
     return f"{moves} of {', '.join(hosts)}: {stays}. {kept}".strip()
 
 
@@ -40,13 +42,13 @@ def keep_verdict(hosts: Hosts, bad: Sequence[Loss], number: int, tried: int) -> 
 
     :param tried: the number of the sets of hosts that were tried, if not all were; else 0.
     """
-    what = count(number, "further host")
+    what = count_of(number, "further host")
     note = f" (the {tried} fullest sets of hosts were tried)" if tried else ""
     if not bad:
         return f"Afterwards {what} may fail{note}: every server finds a place."
     worst = max(bad, key=lambda loss: len(loss.homeless))
     names = ", ".join(hosts.names[root] for root in worst.hosts)
-    homeless = count(len(worst.homeless), "server")
+    homeless = count_of(len(worst.homeless), "server")
     return f"Afterwards {what} may not fail{note}: of {names}, {homeless} would find no place."
 
 
@@ -61,14 +63,14 @@ def survive_verdict(
     if not number:
         return "No host to lose."
     if not bad:
-        return f"Yes: if any one of {count(number, 'host')} fails, every server finds a place."
+        return f"Yes: if any one of {count_of(number, 'host')} fails, every server finds a place."
     worst = max(bad, key=lambda loss: len(loss.homeless))
     now = (
-        f"No: {len(bad)} of {count(number, 'host')} may not fail. The worst is"
+        f"No: {len(bad)} of {count_of(number, 'host')} may not fail. The worst is"
         f" {hosts.names[worst.hosts[0]]}: {len(worst.homeless)} of its"
-        f" {count(worst.servers, 'server')} would find no place."
+        f" {count_of(worst.servers, 'server')} would find no place."
     )
-    moves = count(len(plan.steps), "migration")
+    moves = count_of(len(plan.steps), "migration")
     if not left:
         return f"{now} After {moves}, every server finds a place if any one host fails."
     worst = max(left, key=lambda loss: len(loss.homeless))
@@ -84,30 +86,15 @@ def survive_verdict(
     )
 
 
-def relieve_verdict(relief: Relief, plan: Plan, left: Sequence[str]) -> tuple[str, bool]:
-    """Return the faults, the faults that the plan mends, and whether a fault stays.
-
-    :param left: what is over its capacity after the plan.
-    """
-    parts = [f"Over capacity now: {'; '.join(relief.over)}"] if relief.over else []
-    for number, what in (
-        (len(relief.unsuited), "on a host that does not suit it"),
-        (len(relief.short), "short of the CPU time that is due to it"),
-    ):
-        if number:
-            parts.append(f"{count(number, 'server')} {what}")
-    if relief.marked:
-        names = ", ".join(f"{host} has {trait}" for host, trait in relief.marked)
-        parts.append(
-            f"{names}, which nova.conf avoids: --audit says which servers of the host are short"
-        )
-    if not parts:
+def relieve_verdict(relief: Relief, plan: Plan) -> tuple[str, bool]:
+    """Return the faults, the faults that the plan mends, and whether a fault stays."""
+    if not relief.faults:
         return "Nothing to mend: no host is over its capacity, and each suits its servers.", False
-    rest = [*left, *(["servers that cannot leave"] if plan.undone else [])]
-    rest += [host for host, _ in relief.marked]
-    moves = f"{count(len(plan.steps), 'migration')} "
+    rest = over_capacity(plan.hosts, relief.question.mends)
+    rest += [*(["servers that cannot leave"] if plan.undone else []), *relief.marked]
+    moves = f"{count_of(len(plan.steps), 'migration')} "
     mends = f"leave{_s(plan)} {'; '.join(rest)} as it is" if rest else f"mend{_s(plan)} all"
-    return ". ".join([*parts, moves + mends]) + ".", bool(rest)
+    return ". ".join([*relief.faults, moves + mends]) + ".", bool(rest)
 
 
 def unmoved(plan: Plan) -> list[tuple[Server, str]]:

@@ -147,7 +147,7 @@ class RandomCloud:
         self.cloud = SimulatedCloud(replace(state, used=self._used(state)) for state in states)
         row = uuid, name
         plan = make_plan(self.hosts(), Question(mends=frozenset([row])), seconds=2)
-        if not plan.over(frozenset([row])):
+        if not plan.hosts.over([row]):
             self.effect = lambda: self.client.usages(uuid)[name] <= smaller.capacity
         return plan
 

@@ -8,10 +8,10 @@ from cpu_tiers.tools.plan.answer import moves_data, moves_text, proof_text, scri
 from cpu_tiers.tools.plan.hosts import Migration
 from cpu_tiers.tools.plan.order import PlanStep
 from cpu_tiers.tools.plan.planner import Plan
-from tests.unit.plan.clouds import hosts_of, server
+from tests.unit.plan.clouds import equal_hosts, hosts_of, server
 
 STEP = PlanStep(Migration(server("id", "h0", VCPU=1), "h1", ((("h1", "VCPU"), 1),)))
-NONE = Plan(hosts_of([], []))
+NONE = Plan(hosts_of(equal_hosts(2, VCPU=8), [], services={"h1": "compute1"}))
 ONE = NONE._replace(steps=(STEP,))
 ROW: dict[str, Any] = {"name": "web", "from": "h0", "to": "h1", "after": [1, 2]}
 MOVE: dict[str, Any] = {"server": "id", "host": "h1", "live": True}
@@ -47,21 +47,21 @@ def test_a_tenant_writes_no_lines() -> None:
 
 
 def test_what_stays_is_shortened() -> None:
-    rows = [{"name": f"s{n}", "why": "locked"} for n in range(3)]
-    assert stays_text(rows, 1, "What stays:").splitlines() == [
+    rows = [{"name": f"s{n}", "why": "locked"} for n in range(12)]
+    assert stays_text(rows, "What stays:", show_all=False).splitlines() == [
         "What stays:",
-        "  s0: locked",
-        "  … and 2 more; --all shows all",
+        *(f"  s{n}: locked" for n in range(10)),
+        "  and 2 more (--all shows them)",
     ]
 
 
 def test_the_moves_as_data() -> None:
-    assert moves_data(ONE, {"h0": "a", "h1": "b"}, {"h1": "compute1"}) == [
+    assert moves_data(ONE) == [
         {
             "server": "id",
             "name": "id",
-            "from": "a",
-            "to": "b",
+            "from": "h0",
+            "to": "h1",
             "after": [],
             "live": True,
             "host": "compute1",

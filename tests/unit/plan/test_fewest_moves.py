@@ -85,8 +85,8 @@ def test_relieve(number: int) -> None:
     mends = frozenset(hosts.rows_of("h0"))
     least = cloud.fewest(lambda places: min(cloud.free(places)["h0"]) >= 0)
     plan = make_plan(hosts, Question(mends=mends), seconds=20)
-    check(hosts, Question(mends=mends), least, is_done=not plan.over(mends))
-    assert plan.over(mends) or least is None or len(plan.steps) >= least
+    check(hosts, Question(mends=mends), least, is_done=not plan.hosts.over(mends))
+    assert plan.hosts.over(mends) or least is None or len(plan.steps) >= least
 
 
 def test_how_often_a_plan_is_the_shortest() -> None:

@@ -106,7 +106,7 @@ def test_a_host_over_its_capacity(seconds: float) -> None:
     hosts = hosts_of(equal_hosts(2, VCPU=8), servers)
     mends = frozenset(hosts.rows_of("h0"))
     plan = make_plan(hosts, Question(mends=mends), seconds=seconds)
-    assert (len(plan.steps), plan.over(mends)) == (1, [])
+    assert (len(plan.steps), plan.hosts.over(mends)) == (1, {})
 
 
 def test_nothing_enters_a_host_that_stays_over_its_capacity() -> None:

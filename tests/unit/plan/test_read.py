@@ -6,10 +6,11 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.plan.hosts import Server
 from cpu_tiers.tools.plan.read import NO_SERVERS, hosts_named, read_cloud, unknown_of
 from cpu_tiers.tools.simulation.masking import masked
-from cpu_tiers.tools.simulation.server_queries import ServerQueries, server_queries
+from cpu_tiers.tools.simulation.server_queries import server_queries
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.snapshot_servers import (
     ServerGroup,
@@ -28,8 +29,8 @@ PROVIDERS = (
 HELD = {"h0": {"VCPU": 2, "MEMORY_MB": 4}}
 
 
-def queries_of(flavor: Flavor) -> ServerQueries:
-    return server_queries(ServerRequest(flavor=flavor))
+def queries_of(flavor: Flavor) -> tuple[CandidateQuery, ...]:
+    return server_queries(ServerRequest(flavor=flavor)).first
 
 
 def snapshot(
@@ -123,9 +124,10 @@ def test_a_consumer_that_is_no_server() -> None:
 
 
 def test_hosts_by_both_names() -> None:
-    assert hosts_named(snapshot(), ["h0", "short"], "HOST") == {"h0": "h0", "short": "h1"}
+    hosts = read_cloud(snapshot(), queries_of)
+    assert hosts_named(hosts, ["h0", "short"], "HOST") == {"h0": "h0", "short": "h1"}
     with pytest.raises(InvalidInput, match="HOST: h9: the cloud has no such host"):
-        hosts_named(snapshot(), ["h9"], "HOST")
+        hosts_named(hosts, ["h9"], "HOST")
 
 
 def test_the_document_and_a_masked_snapshot_have_the_servers() -> None:

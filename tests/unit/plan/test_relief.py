@@ -12,9 +12,12 @@ def test_what_is_over_its_capacity() -> None:
     # a has come to h0 since the audit of h1
     short = {"h1": frozenset({"a", "b"})}
     relief = relief_of(hosts, frozenset({"h0", "h1"}), short, {"h0": "T", "h1": "T"})
-    assert relief.over == ("1 VCPU of h0",)
-    assert [each.uuid for each in relief.short] == ["b"]
+    assert relief.faults == [
+        "Over capacity now: 1 VCPU of h0",
+        "1 server short of the CPU time that is due to it",
+        "h0 has T, which nova.conf avoids: --audit says which servers of the host are short",
+    ]
     assert relief.question.leaving == {"b"}
-    assert relief.marked == (("h0", "T"),)  # of h1, a server leaves
+    assert relief.marked == ["h0"]  # of h1, a server leaves
     of_h1 = relief_of(hosts, frozenset({"h1"}), {}, {})
-    assert (of_h1.over, of_h1.short, of_h1.question.leaving) == ((), (), frozenset())
+    assert (of_h1.faults, of_h1.question.leaving) == ([], frozenset())
