@@ -219,15 +219,15 @@ def _simple_bound(
     """
     bounds = [sum(_times(package, room) for package in packages)]
     least: dict[object, dict[Row, int]] = {}
+    taken: Counter[object] | None = None
     for package in packages:
+        rows_of_kind = Counter(map(kind, package))
+        taken = rows_of_kind if taken is None else taken & rows_of_kind
         for row, amount in package.items():
             least_of_kind = least.setdefault(kind(row), {})
             least_of_kind[row] = min(amount, least_of_kind.get(row, amount))
-    for least_of_kind in least.values():
-        if taken := min(sum(row in least_of_kind for row in package) for package in packages):
-            bounds.append(
-                sum(room[row] // amount for row, amount in least_of_kind.items()) // taken
-            )
+    for each, count in (taken or {}).items():
+        bounds.append(sum(room[row] // amount for row, amount in least[each].items()) // count)
     return min(bounds)
 
 
