@@ -5,6 +5,7 @@ Runs in the cloud, with the Python of its services. Uses nothing of cpu-tiers.
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -17,12 +18,18 @@ _WEIGHTS = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
 """Of cgroup v1, where the kernel's name is ``cpu.shares``, and of v2, with ``cpu.weight``."""
 
 
-def weight_of(pid: str) -> int | None:
-    """Return the weight of the control group that has all threads of a guest."""
+def groups_of(pid: str) -> Iterator[Path]:
+    """Yield where the control group that has all threads of a guest may be."""
     text = Path(f"/proc/{pid}/cgroup").read_text()
     for v1, v2 in _CONTROL_GROUP.findall(text):
         group = Path((v1 or v2).removesuffix("/emulator").lstrip("/"))
-        for name in (_WEIGHTS[0] / group / "cpu.shares", _WEIGHTS[1] / group / "cpu.weight"):
+        yield from (root / group for root in _WEIGHTS)
+
+
+def weight_of(pid: str) -> int | None:
+    """Return the weight of the control group that has all threads of a guest."""
+    for group in groups_of(pid):
+        for name in (group / "cpu.shares", group / "cpu.weight"):
             if name.exists():
                 return int(name.read_text())
     return None

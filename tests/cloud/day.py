@@ -1,0 +1,285 @@
+"""The drawn operations of a day: servers boot, move, stop, start and are deleted, three at a time.
+
+The seed and the number of an operation draw it from the servers that are at rest then.
+"""
+
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tests import draws
+from tests.cloud.day_hosts import DEDICATED, DRAWN, FLAVORS, PORTS
+from tests.cloud.lives import report
+from tests.cloud.moving_server import GONE, State
+from tests.cloud.outages import Outages
+from tests.cloud.rest import COMPUTE, Cloud
+
+MOST_SERVERS, MOST_AT_ONCE = 8, 3
+PATIENCE, REMOVAL_PATIENCE, AGAIN = 150, 300, 20
+"""Seconds until an operation has ended, and until a server is gone, whose deletion is requested
+again from time to time."""
+REST = 10
+"""Seconds until a server that rests in another state stays so: Nova writes the end of a migration
+before that of the server."""
+
+_ACTIONS: Mapping[str, Mapping[str, Any]] = {
+    "confirm": {"confirmResize": None},
+    "revert": {"revertResize": None},
+    "stop": {"os-stop": None},
+    "start": {"os-start": None},
+    "cold migration": {"migrate": None},
+    "live migration": {"os-migrateLive": {"host": None, "block_migration": "auto"}},
+}
+_CHOICES = {
+    "active": {"resize": 4, "live migration": 4, "cold migration": 2, "stop": 2, "delete": 2},
+    "resized": {"confirm": 2, "revert": 1},
+    "stopped": {"start": 4, "resize": 1, "delete": 1},
+}
+"""What may happen to a server in a state, and how often."""
+_ENDS = {
+    "boot": {"active"},
+    "resize": {"resized"},
+    "cold migration": {"resized"},
+    "confirm": {"active", "stopped"},
+    "revert": {"active", "stopped"},
+    "stop": {"stopped"},
+    "start": {"active"},
+    "live migration": {"active"},
+}
+
+
+class Going(NamedTuple):
+    """An operation that goes on.
+
+    :param host: of the server before the operation.
+    :param ask_at: when a removal is requested again.
+    :param rests_at: since when the server rests, although the operation is not done.
+    """
+
+    name: str
+    number: int
+    begin: float
+    host: str
+    ask_at: float = 0.0
+    rests_at: float = math.inf
+
+
+class DayServer:
+    """A server of the day.
+
+    :ivar flavor: the name in Nova's database, ``wanted`` that of a resize.
+    """
+
+    def __init__(self, name: str, flavor: str, port: str, uuid: str) -> None:
+        self.name, self.flavor, self.port, self.uuid = name, flavor, port, uuid
+        self.wanted = flavor
+        self.state = GONE
+        self.going: Going | None = None
+
+
+class Day:
+    """The servers of a day, and what became of their operations.
+
+    :ivar failures: what went wrong while all services answered, or stays.
+    :ivar done: how many operations of each name ended as they should; ``lost`` how many did not,
+        because a service was away.
+    :ivar lost_servers: the servers of these operations, which are deleted.
+    """
+
+    def __init__(self, cloud: Cloud, outages: Outages, ports: Mapping[str, str]) -> None:
+        self.cloud, self.outages, self.ports = cloud, outages, ports
+        self.servers: list[DayServer] = []
+        self.number = 0
+        self.failures: list[str] = []
+        self.done: Counter[str] = Counter()
+        self.lost: Counter[str] = Counter()
+        self.lost_servers: set[str] = set()
+        flavors = cloud.get(COMPUTE, "/flavors")["flavors"]
+        self.flavors = {flavor["name"]: flavor["id"] for flavor in flavors}
+        images = cloud.shell.output_of("openstack image list -f value -c Name -c ID")
+        self.images = {name: uuid for uuid, name in map(str.split, images.splitlines())}
+
+    def step(self) -> None:
+        """Look at all servers; begin an operation if there is room."""
+        self._look()
+        going = sum(server.going is not None for server in self.servers)
+        if going < MOST_AT_ONCE:
+            self._draw()
+
+    def settle(self) -> None:
+        """Wait until nothing goes on, and no server is resized."""
+        while True:
+            self._look()
+            for server in self.servers:
+                if server.going is None and server.state.vm_state == "resized":
+                    self._begin(server, "confirm")
+            if not any(server.going for server in self.servers):
+                return
+            time.sleep(1)
+
+    def delete_all(self) -> None:
+        """Delete all servers."""
+        for server in self.servers:
+            self._begin(server, "delete")
+        self.settle()
+
+    def boot(
+        self, flavor: str, *, port: str = "", host: str = "", image: str = "halted", name: str = ""
+    ) -> str:
+        """Request a server; return its uuid, or an empty string."""
+        name = name or f"day-{self.number}"
+        body: dict[str, Any] = {
+            "name": name,
+            "imageRef": self.images[image],
+            "flavorRef": self.flavors[flavor],
+            "networks": [{"port": self.ports[port]}] if port else "none",
+            **({"host": host} if host else {}),
+        }
+        begin = time.monotonic()
+        answer = self.cloud.request("POST", COMPUTE, "/servers", {"server": body})
+        uuid = answer.body["server"]["id"] if answer.status == 202 else ""
+        if not uuid:
+            self._refused("boot", begin, f"{answer}")
+            # It may exist nevertheless.
+            found = self.cloud.rows(
+                "nova_api",
+                f"SELECT instance_uuid FROM build_requests WHERE instance LIKE '%\"{name}\"%'",  # noqa: S608
+            ) + self.cloud.rows(
+                "nova",
+                f"SELECT uuid FROM instances WHERE display_name = '{name}' AND NOT deleted",  # noqa: S608
+            )
+            uuid = found[0][0] if found else ""
+        if uuid:
+            server = DayServer(name, flavor, port, uuid)
+            server.going = Going("boot", self.number, begin, "")
+            self.servers.append(server)
+        return uuid
+
+    def _draw(self) -> None:
+        """Draw an operation, and begin it."""
+        self.number += 1
+        chance = random.Random(f"{draws.SEED} {self.number}")
+        drawn = [each for each in self.servers if each.name.startswith("day-")]
+        idle = [each for each in drawn if each.going is None and each.state.vm_state in _CHOICES]
+        if not idle or chance.random() < 0.5 * (1 - len(drawn) / MOST_SERVERS):
+            if len(drawn) < MOST_SERVERS:
+                flavor = chance.choice(self._flavors(list(DRAWN)))
+                free = [port for port in PORTS if port not in {each.port for each in drawn}]
+                port = chance.choice(free) if free and chance.random() < 0.5 else ""
+                self.boot(flavor, port=port)
+            return
+        server = chance.choice(idle)
+        choices = dict(_CHOICES[server.state.vm_state])
+        if not FLAVORS[server.flavor].has_topology:  # it cannot move to the other host
+            choices.pop("live migration", None)
+            choices.pop("cold migration", None)
+        name = chance.choices(list(choices), list(choices.values()))[0]
+        others = self._flavors([each for each in DRAWN if each != server.flavor])
+        self._begin(server, name, chance.choice(others))
+
+    def _flavors(self, wanted: list[str]) -> list[str]:
+        """Leave out what no host has room for."""
+        is_full = any({each.flavor, each.wanted} & set(DEDICATED) for each in self.servers)
+        return [each for each in wanted if not (is_full and each in DEDICATED)]
+
+    def _begin(self, server: DayServer, name: str, flavor: str = "") -> None:
+        """Send the request of an operation."""
+        begin = time.monotonic()
+        path = f"/servers/{server.uuid}"
+        if name == "delete":
+            answer = self.cloud.request("DELETE", COMPUTE, path)
+        else:
+            action = _ACTIONS.get(name, {"resize": {"flavorRef": self.flavors.get(flavor)}})
+            answer = self.cloud.request("POST", COMPUTE, f"{path}/action", action)
+        if answer.status not in (202, 204):
+            self._refused(name, begin, f"{server.name}, {answer}")
+            server.going = Going("removal", self.number, begin, server.state.host)
+            return
+        server.going = Going(name, self.number, begin, server.state.host, begin + AGAIN)
+        if name == "resize":
+            server.wanted = flavor
+
+    def _refused(self, name: str, begin: float, text: str) -> None:
+        if self.outages.since(begin):
+            self.lost[f"{name} (refused)"] += 1
+            report(f"{self.number}: {name} refused, {self.outages.since(begin)}: {text[:200]}")
+        else:
+            self._fail(self.number, f"{name} refused: {text[:600]}")
+
+    def _fail(self, number: int, text: str) -> None:
+        self.failures.append(f"CPU_TIERS_SEED={draws.SEED}, operation {number}: {text}")
+        report(f"FAILURE {self.failures[-1]}")
+
+    def _look(self) -> None:
+        """Note the states of all servers, and what has ended."""
+        query = (
+            "SELECT uuid, (SELECT name FROM nova_api.flavors f WHERE f.id = instance_type_id),"
+            " vm_state, host, COALESCE(task_state, 'NULL'), COALESCE((SELECT status"
+            " FROM migrations m WHERE m.instance_uuid = i.uuid ORDER BY id DESC LIMIT 1), 'NULL')"
+            " FROM instances i WHERE NOT deleted"
+        )
+        cells = ("nova", "nova_cell0")
+        rows = [row for database in cells for row in self.cloud.rows(database, query)]
+        states = {uuid: State(*rest) for uuid, _, *rest in rows}
+        flavors = {uuid: flavor for uuid, flavor, *_ in rows}
+        for server in list(self.servers):
+            server.state = states.get(server.uuid, GONE)
+            server.flavor = flavors.get(server.uuid, server.flavor)
+            if server.going:
+                self._look_at(server, server.going)
+
+    def _look_at(self, server: DayServer, going: Going) -> None:
+        """See whether an operation of a server has ended."""
+        now, state = time.monotonic(), server.state
+        if going.name in ("delete", "removal"):
+            self._removed(server, going)
+            return
+        is_resting = state.is_resting and state != GONE
+        is_done = is_resting and state.vm_state in _ENDS[going.name]
+        if going.name == "live migration":
+            is_done = is_done and state.host != going.host
+        rests_at = min(now, going.rests_at) if is_resting else math.inf
+        if not is_done and now < min(going.begin + PATIENCE, rests_at + REST):
+            server.going = going._replace(rests_at=rests_at)
+            return
+        took = f"{now - going.begin:.0f} s, {server.name}, {server.flavor} {server.port}"
+        if is_done:
+            self.done[going.name] += 1
+            server.going = None
+            if going.name in ("confirm", "revert"):
+                server.wanted = server.flavor
+            report(f"{going.number}: {going.name}, {took}: {'/'.join(state)}")
+            return
+        away = self.outages.since(going.begin)
+        if away:
+            self.lost[going.name] += 1
+            report(f"{going.number}: {going.name} lost, {took}: {'/'.join(state)}, {away}")
+        else:
+            self._fail(going.number, f"{going.name}, {took}, {server.uuid}: {'/'.join(state)}")
+        self._remove(server, going._replace(name="removal", begin=now))
+
+    def _removed(self, server: DayServer, going: Going) -> None:
+        """See whether a server is gone; ask again."""
+        now = time.monotonic()
+        path = f"/servers/{server.uuid}"
+        if server.state == GONE and self.cloud.request("GET", COMPUTE, path).status == 404:
+            self.done[going.name] += 1
+            self.servers.remove(server)
+            report(f"{going.number}: {going.name}, {now - going.begin:.0f} s, {server.name}")
+        elif now > going.begin + REMOVAL_PATIENCE:
+            self._fail(going.number, f"{server.uuid} stays: {'/'.join(server.state)}")
+            self.servers.remove(server)
+        elif now > going.ask_at:
+            self._remove(server, going)
+
+    def _remove(self, server: DayServer, going: Going) -> None:
+        """Have a server deleted, whatever its state is."""
+        path = f"/servers/{server.uuid}"
+        reset = {"os-resetState": {"state": "error"}}
+        self.cloud.request("POST", COMPUTE, f"{path}/action", reset)
+        self.cloud.request("DELETE", COMPUTE, path)
+        self.lost_servers.add(server.uuid)
+        server.going = going._replace(ask_at=time.monotonic() + AGAIN)

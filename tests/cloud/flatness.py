@@ -1,0 +1,90 @@
+"""Memory and descriptors of each service over a day, and whether they are flat.
+
+A service has a life between two restarts, while its process stays the same. Of the longest life of
+each service, the first quarter fills caches; the medians of the second and of the last quarter are
+compared. Memory is the proportional set size (PSS) of the process and its children, because the
+children of a fork share pages, which the resident set size counts twice.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from tests.cloud.rest import Cloud
+from tests.cloud.two_hosts import HOSTS
+
+USAGE = Path(__file__).with_name("usage.py")
+MEMORY_MB, MEMORY_PART, DESCRIPTORS = 15.0, 0.1, 8
+"""How much more is flat: the larger of both of memory."""
+_FEWEST = 8
+"""The samples of a life that can be judged."""
+
+
+class Sample(NamedTuple):
+    """What a service used at a moment."""
+
+    pid: int
+    memory: float
+    descriptors: int
+
+
+class Life(NamedTuple):
+    """The medians of the second and of the last quarter of the longest life of a service."""
+
+    service: str
+    samples: int
+    memory: tuple[float, float]
+    descriptors: tuple[float, float]
+
+    @property
+    def is_flat(self) -> bool:
+        more = max(MEMORY_MB, MEMORY_PART * self.memory[0])
+        few = self.descriptors[0] + DESCRIPTORS
+        return self.memory[1] <= self.memory[0] + more and self.descriptors[1] <= few
+
+    def __str__(self) -> str:
+        memory, descriptors = self.memory, self.descriptors
+        return (
+            f"{self.service}: {self.samples} samples, {memory[0]:.1f} -> {memory[1]:.1f} MB,"
+            f" {descriptors[0]:.0f} -> {descriptors[1]:.0f} descriptors"
+            f"{'' if self.is_flat else ' NOT FLAT'}"
+        )
+
+
+class Usages:
+    """The samples of a day, by service and host."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self.cloud = cloud
+        self.samples: dict[str, list[Sample]] = {}
+
+    def look(self) -> None:
+        """Take a sample of all services."""
+        for host in HOSTS:
+            status, output = self.cloud.on(host, f"python3 {USAGE}")
+            assert status == 0, output
+            for name, used in json.loads(output.splitlines()[-1]).items():
+                where = name if host == "compute1" else f"{name} on {host}"
+                sample = Sample(int(used["pid"]), used["Pss"], int(used["fds"]))
+                self.samples.setdefault(where, []).append(sample)
+
+    def lives(self) -> Iterator[Life]:
+        """Yield the longest life of each service, if it had enough samples."""
+        for service, samples in sorted(self.samples.items()):
+            pids = [sample.pid for sample in samples]
+            longest = max(pids, key=pids.count)
+            life = [sample for sample in samples if sample.pid == longest]
+            if len(life) < _FEWEST:
+                continue
+            quarter = len(life) // 4
+            parts = life[quarter : 2 * quarter], life[-quarter:]
+            memory = [median(sample.memory for sample in part) for part in parts]
+            descriptors = [median(sample.descriptors for sample in part) for part in parts]
+            yield Life(
+                service,
+                len(life),
+                (memory[0], memory[1]),
+                (descriptors[0], descriptors[1]),
+            )
