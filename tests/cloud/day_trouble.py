@@ -96,7 +96,8 @@ class Trouble:
         """Have all trouble of a day of so many minutes, unless it ends before."""
         begin = time.monotonic()
         for at, kind in schedule(minutes):
-            if ended.wait(max(0.0, begin + at - time.monotonic())):
+            # A second at least, in which another thread may take the lock.
+            if ended.wait(max(1.0, begin + at - time.monotonic())):
                 return
             with self.lock:
                 try:

@@ -180,7 +180,7 @@ def judge(trouble: Trouble, log: WatchLog, guests: Mapping[str, Guests]) -> Iter
         planted = [each for each in trouble.planted if each.host == host]
         missing, was_due = last.missing - first.missing, last.due - first.due
         elsewhere = missing - sum(each.host_counted for each in planted)
-        gold_elsewhere = log.guests[host, gold] - first.guests[gold]
+        gold_elsewhere = log.guests[host, gold] - first.guests.get(gold, 0.0)
         gold_elsewhere -= sum(each.counted for each in planted)
         report(
             f"{host}: {was_due:.1f} s were due, {missing:.2f} are missing, {elsewhere:.2f} of them"
