@@ -5,6 +5,7 @@ import subprocess
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from glob import glob
 from pathlib import Path
 
 import libvirt
@@ -39,13 +40,16 @@ def guest_cgroup(guest: libvirt.virDomain) -> Path:
     """Return the cgroup of a running guest, as libvirt names it.
 
     The name contains the id of the guest: libvirt may not have removed the cgroup of an earlier
-    guest of the same name yet. The embedded driver adds ``embed`` and a number to the name.
+    guest of the same name yet. The embedded driver adds ``embed`` and a number to the name, and
+    systemd escapes hyphens.
     """
-    name = f"{guest.ID()}-{guest.name()}"
+    name = f"-{guest.ID()}-{guest.name()}"
+    escaped = name.replace("-", r"\x2d")
     (group,) = {
         path.parent
-        for pattern in (f"**/qemu*-{name}.libvirt-qemu/", f"**/*-{name}.scope/")
-        for path in _ROOT.glob(f"{pattern}cpu.*")
+        for pattern in (f"qemu*{name}.libvirt-qemu", f"machine-qemu*{escaped}.scope")
+        # Path.glob fails if the cgroup of another guest vanishes meanwhile.
+        for path in map(Path, glob(f"{_ROOT}/**/{pattern}/cpu.*", recursive=True))  # noqa: PTH207
         if path.name in _LARGEST
     }
     return group
