@@ -87,7 +87,8 @@ def read_around(
 
 
 def _guest(files: Files, hierarchy: Hierarchy, pid: str) -> GuestCgroup:
-    path = hierarchy.guest_of(files.read(f"/proc/{pid}/cgroup")) or "/"
+    membership = files.read(f"/proc/{pid}/cgroup")
+    path = hierarchy.guest_of(membership) or "/"
     guest_threads = list(threads(files, pid))
     # Otherwise, the cgroup with its process also contains processes that are no guests.
     has_own = path != "/"
@@ -100,6 +101,7 @@ def _guest(files: Files, hierarchy: Hierarchy, pid: str) -> GuestCgroup:
         vcpus=vcpu_threads(files, pid, guest_threads),
         strays=strays(files, hierarchy, path, pid, guest_threads) if has_own else {},
         inner_weights=dict(_inner_weights(files, hierarchy, path)) if has_own else {},
+        foreign_path="" if has_own else hierarchy.path_of(membership),
     )
 
 

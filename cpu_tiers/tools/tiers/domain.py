@@ -103,6 +103,7 @@ class GuestCgroup:
     :param strays: by the name of a thread, the path of the cgroup that contains the thread in
         place of the thread's own cgroup.
     :param inner_weights: the weights of the cgroups ``emulator``, ``vcpu0`` and so on.
+    :param foreign_path: the path of the cgroup with the process, if it is no cgroup of a guest.
     """
 
     path: str
@@ -113,6 +114,7 @@ class GuestCgroup:
     vcpus: tuple[VcpuThread, ...] = ()
     strays: Mapping[str, str] = field(default_factory=dict)
     inner_weights: Mapping[str, int] = field(default_factory=dict)
+    foreign_path: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

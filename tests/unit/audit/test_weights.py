@@ -4,7 +4,13 @@ import pytest
 
 from cpu_tiers.tools.host.checks import audit
 from cpu_tiers.tools.host.checks.evidence import Kind
-from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT, Domain, HostCgroups, Version
+from cpu_tiers.tools.tiers.domain import (
+    DEFAULT_WEIGHT,
+    Domain,
+    GuestCgroup,
+    HostCgroups,
+    Version,
+)
 from tests.unit.audit.hosts import SHARED, cgroups, evidence, guest, only, summary
 
 GOLD = guest("gold", 100, multiplier="100")
@@ -117,6 +123,14 @@ def test_a_kernel_that_does_not_weigh() -> None:
     assert summary(evidence(GOLD, found=cgroups(gold=None))) == [
         ("no-weight", "guest gold", "it has no cgroup with a weight of its own")
     ]
+
+
+def test_a_process_that_somebody_moved() -> None:
+    """cgroup v2 lets nobody move the thread of a vCPU alone."""
+    moved = GuestCgroup(path="/", weight=None, policies={}, foreign_path="/jobs")
+    found = replace(cgroups(), guests={GOLD.uuid or "": moved})
+    what = "it has no cgroup with a weight of its own: its process is in cgroup /jobs"
+    assert summary(evidence(GOLD, found=found)) == [("no-weight", "guest gold", what)]
 
 
 def test_untiered_beside_tiers() -> None:

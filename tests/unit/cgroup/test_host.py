@@ -56,7 +56,8 @@ def test_a_guest_that_is_not_libvirts_is_not_ours(layout: Layout) -> None:
 
 def test_a_cgroup_without_the_cpu_controller(layout: Layout) -> None:
     layout.guest(GOLD, 100).unlink()
-    assert read(layout, GOLD).guests[GOLD].weight is None
+    found = read(layout, GOLD).guests[GOLD]
+    assert (found.weight, found.foreign_path) == (None, "")
 
 
 @pytest.mark.parametrize("path", ["/", "/system.slice/libvirtd.service"])
@@ -66,7 +67,8 @@ def test_a_guest_in_the_cgroup_of_another_service_has_no_weight(layout: Layout, 
     (membership,) = layout.root.glob("proc/*/cgroup")
     lines = (f"0::{path}", f"2:cpu,cpuacct:{path}")
     membership.write_text("\n".join(lines) + "\n")
-    assert read(layout, GOLD).guests[GOLD].weight is None
+    found = read(layout, GOLD).guests[GOLD]
+    assert (found.weight, found.foreign_path) == (None, path)
 
 
 @pytest.mark.parametrize("gone", ["cgroup", "task", ""])

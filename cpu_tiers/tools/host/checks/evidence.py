@@ -146,7 +146,8 @@ class Kind(Enum):
         "no-weight",
         "the kernel does not divide CPU time by the weight of this guest",
         "let libvirt use the cpu controller: check cgroup_controllers in qemu.conf, and"
-        " cgroup.subtree_control of the parent cgroups",
+        " cgroup.subtree_control of the parent cgroups; if somebody has moved the process of the"
+        " guest to another cgroup, migrate the guest, and find out who did",
     )
     UNTIERED = (
         "untiered",

@@ -84,7 +84,10 @@ def _unusable(
     domain: Domain, due: int | None, host: HostCgroups, cgroup: GuestCgroup
 ) -> Iterator[Finding]:
     if cgroup.weight is None:
-        yield Finding.of_guest(Kind.NO_WEIGHT, domain, "it has no cgroup with a weight of its own")
+        text = "it has no cgroup with a weight of its own"
+        if cgroup.foreign_path:
+            text += f": its process is in cgroup {cgroup.foreign_path}"
+        yield Finding.of_guest(Kind.NO_WEIGHT, domain, text)
     allowed = WEIGHTS[host.version]
     if due is not None and due not in allowed:
         text = (
