@@ -27,9 +27,8 @@ from tests.day.breaks import BREAKS, Break
 from tests.day.guests import QUIET, DayGuests
 from tests.day.host import Alert, DayHost, keep_off_the_guests, private_libvirtd, texts, wait_until
 
-FACTOR = 60
-_AGAIN_QUIET = 150.0
-"""Seconds after a break until its alert has to be off."""
+_AGAIN_QUIET = 150 * 60.0
+"""Seconds of the rules after a break until its alert has to be off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +73,7 @@ def hold(host: DayHost, guests: DayGuests, planted: Break) -> Outcome:
     def fired() -> list[Alert]:
         return [one for one in own() if one.fires and planted.about in ("", one.about)]
 
-    if wait_until(_AGAIN_QUIET, lambda: not own()) is None:
+    if wait_until(_AGAIN_QUIET / host.factor, lambda: not own()) is None:
         print(f"# {name} is still on: {texts(own())}", file=sys.stderr)
     before = {(alert.name, alert.about) for alert in host.alerts() if alert.fires}
     with planted.plant(host, guests):
@@ -105,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
         name = stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp"))
         folder = Path(name)
         uri = options.connect or stack.enter_context(private_libvirtd(folder))
-        host = DayHost(uri, folder, FACTOR)
+        host = DayHost(uri, folder, options.factor)
         guests = DayGuests(host.hypervisor, folder)
         stack.enter_context(guests.living())
         stack.enter_context(host.looking())
@@ -116,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
         table.writerow(["Break", "Alert", "After s", "Within s", "Cause named by", "Other alerts"])
         outcomes = []
         for planted in BREAKS:
-            if options.only and options.only not in planted.title:
+            if options.only and not any(text in planted.title for text in options.only):
                 continue
             print(f"# {planted.title}", file=sys.stderr)
             try:
@@ -126,7 +125,7 @@ def run(options: argparse.Namespace) -> int:
                 outcome = Outcome(planted=planted, fired=None, named="", others="")
             outcomes.append(outcome)
             after = "-" if outcome.fired is None else f"{outcome.fired:.0f}"
-            limit = f"{planted.seconds(FACTOR):.0f}"
+            limit = f"{planted.seconds(host.factor):.0f}"
             table.writerow(
                 [planted.title, planted.alert[0], after, limit, outcome.named, outcome.others]
             )
@@ -145,7 +144,8 @@ def main() -> None:
     """Hold the day, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=6, help="without a break, before them")
-    parser.add_argument("--only", help="only breaks with this text in their titles")
+    parser.add_argument("--factor", type=int, default=60, help="windows are so many times shorter")
+    parser.add_argument("--only", nargs="+", help="only breaks with such a text in their titles")
     parser.add_argument("--connect", help="a libvirt that runs; without it, one for the day")
     options = parser.parse_args()
     keep_off_the_guests()

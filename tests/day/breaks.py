@@ -5,13 +5,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.day.guests import DayGuests
 from tests.day.host import DayHost
-from tests.libvirt.cgroup import busy_service, guest_cgroup, weight_file
+from tests.libvirt.cgroup import busy_service, guest_cgroup, version, weight_file
 from tests.libvirt.contest import threads
 
 _LATE = 15.0
@@ -51,8 +51,16 @@ class Break:
         return minutes * 60 / factor + _LATE + _WEIGHTS_ARE_READ * (name == _OVERSOLD[0])
 
 
-def _untiered(host: DayHost, guests: DayGuests) -> AbstractContextManager[object]:
-    return guests.another("untiered", None)
+_UNTIERED = {1: 1, 2: 4}
+"""How many servers without a tier hurt the guests with a tier: each has 1024 of 600, or 100."""
+
+
+@contextmanager
+def _untiered(host: DayHost, guests: DayGuests) -> Iterator[None]:
+    with ExitStack() as stack:
+        for number in range(_UNTIERED[version()]):
+            stack.enter_context(guests.another(f"untiered-{number}", None))
+        yield
 
 
 def _untiered_asleep(host: DayHost, guests: DayGuests) -> AbstractContextManager[object]:
@@ -147,22 +155,33 @@ def _idle(host: DayHost, guests: DayGuests) -> Iterator[None]:
 
 
 @contextmanager
-def _moved_thread(host: DayHost, guests: DayGuests) -> Iterator[None]:
-    """Put the thread of a vCPU where all other processes of the machine are."""
+def _moved(host: DayHost, guests: DayGuests) -> Iterator[None]:
+    """Put the thread of a vCPU into a cgroup beside all guests; with cgroup v2, the process.
+
+    cgroup v2 keeps the threads of a process together below one cgroup.
+    """
     domain = guests.domains["gold-1"]
     (thread,) = threads(domain)
-    group = guest_cgroup(domain)
-    tasks = "tasks" if (group / "tasks").exists() else "cgroup.threads"
-    (own,) = (
-        path.parent for path in group.rglob(tasks) if str(thread) in path.read_text().split()
-    )
-    outside = group.parent.with_name("outside-of-guests")
+    tasks, moved = ("tasks", "tasks") if version() == 1 else ("cgroup.threads", "cgroup.procs")
+    before = {path: path.read_text().split() for path in guest_cgroup(domain).rglob(tasks)}
+    (own,) = (path.parent for path, numbers in before.items() if str(thread) in numbers)
+    emulator = own.with_name("emulator")
+    outside = _all_guests(guests).with_name("outside-of-guests")
     outside.mkdir()
     try:
-        (outside / tasks).write_text(str(thread))
-        yield
+        with subprocess.Popen(["sleep", "infinity"]) as process:  # systemd ends an empty scope
+            (emulator / "cgroup.procs").write_text(str(process.pid))
+            (outside / moved).write_text(str(thread))
+            try:
+                yield
+            finally:
+                (emulator / moved).write_text(str(thread))
+                process.kill()
+        for path, numbers in before.items():
+            for number in numbers:
+                with suppress(ProcessLookupError):  # the thread has ended
+                    path.write_text(number)
     finally:
-        (own / tasks).write_text(str(thread))
         outside.rmdir()
 
 
@@ -236,9 +255,9 @@ BREAKS = (
     ),
     Break(
         title="the thread of a vCPU in another cgroup",
-        plant=_moved_thread,
+        plant=_moved,
         alert=_SHORT,
-        cause="thread-cgroup",
+        cause="thread-cgroup" if version() == 1 else "no-weight",
         about="gold-1",
     ),
 )

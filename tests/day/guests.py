@@ -69,13 +69,16 @@ def running(
     memory_mb = 256 if name == "migrating" else 32
     guest = server(name, extra_specs=specs, memory_mb=memory_mb)
     root = etree.fromstring(write_domain(guest, {**BUILT_IN, **plugins}))
+    tune = root.find("cputune")
+    if tune is None:
+        tune = etree.SubElement(root, "cputune")
     if quota:
-        tune = root.find("cputune")
-        assert tune is not None
         for element, value in zip(("period", "quota"), quota, strict=True):
             etree.SubElement(tune, element).text = str(value)
     if EMULATED:
         root.set("type", "qemu")
+        # An emulated QEMU would take minutes to start beside guests that spin.
+        etree.SubElement(tune, "emulatorpin", cpuset="1")
     flags = libvirt.VIR_DOMAIN_START_PAUSED if paused else 0
     domain = hypervisor.createXML(etree.tostring(root, encoding="unicode"), flags)
     try:
