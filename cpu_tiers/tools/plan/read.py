@@ -7,8 +7,8 @@ bandwidth of a port, the server requests its present amounts. A snapshot without
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor
@@ -68,87 +68,69 @@ def unknown_of(snapshot: Snapshot) -> Sequence[str]:
     return _UNKNOWN if snapshot.servers else (NO_SERVERS, *_UNKNOWN)
 
 
-def read_cloud(
-    snapshot: Snapshot,
-    queries_of: QueriesOf,
-    *,
-    is_cold: bool = False,
-) -> Hosts:
+def read_cloud(snapshot: Snapshot, queries_of: QueriesOf, *, is_cold: bool = False) -> Hosts:
     """Return the hosts and the servers of a snapshot.
 
     :param is_cold: whether servers that are powered off may be migrated.
     """
     reader = _Reader(snapshot, queries_of, is_cold=is_cold)
-    servers = [
-        server
-        for uuid, allocations in snapshot.consumers.items()
-        if (server := reader.server(uuid, allocations)) is not None
-    ]
-    return Hosts(
-        cloud=reader.cloud,
-        servers=servers,
-        groups={uuid: group.most for uuid, group in reader.known.groups.items()},
-        services=reader.known.services,
-        closed=frozenset(reader.known.down),
-    )
+    servers = (reader.server(uuid, held) for uuid, held in snapshot.consumers.items())
+    reader.hosts.servers = [server for server in servers if server is not None]
+    return reader.hosts
 
 
 class _Reader:
     def __init__(self, snapshot: Snapshot, queries_of: QueriesOf, *, is_cold: bool) -> None:
-        self.cloud = snapshot.cloud()
-        self._hosts = Hosts(cloud=self.cloud, servers=()).names
+        self._known = known = snapshot.servers or SnapshotServers()
+        self.hosts = Hosts(
+            cloud=snapshot.cloud(),
+            servers=(),
+            groups={uuid: group.most for uuid, group in known.groups.items()},
+            services=known.services,
+            closed=frozenset(known.down),
+        )
         self._trees = ProviderIndex(snapshot.providers)
-        self.known = snapshot.servers or SnapshotServers()
         self._is_version_1 = snapshot.servers is None
         self._queries_of = queries_of
         self._is_cold = is_cold
-        self._of_flavor: dict[str, tuple[CandidateQuery, ...] | str] = {}
-        self._groups: dict[str, dict[str, ServerGroup]] = {}
-        for group_id, group in self.known.groups.items():
+        self._of_flavor: dict[str, tuple[tuple[CandidateQuery, ...], str]] = {}
+        self._groups: dict[str, dict[str, ServerGroup]] = defaultdict(dict)
+        for group_id, group in known.groups.items():
             for member in group.members:
-                self._groups.setdefault(member, {})[group_id] = group
+                self._groups[member][group_id] = group
 
     def server(self, uuid: str, allocations: Allocations) -> Server | None:
         """Return a server with its request; ``None`` for a consumer of no host."""
         roots = dict.fromkeys(self._trees.roots[provider] for provider in allocations)
-        hosts = [root for root in roots if root in self._hosts]
+        hosts = [root for root in roots if root in self.hosts.names]
         if not hosts:
             return None
-        known = self.known.servers.get(uuid)
-        if self._is_version_1:
-            known = SnapshotServer(name=uuid)
-        stays = self._stays(uuid, known, hosts, allocations)
-        queries = self._queries(known, allocations)
-        if isinstance(queries, str):
-            stays, queries = stays or queries, ()
-        groups = self._groups.get(uuid, {})
+        known = self._known.servers.get(uuid) or SnapshotServer(name=uuid)
+        classes = {name for amounts in allocations.values() for name in amounts}
+        queries, fault = self._queries(known, classes, allocations)
+        groups = self._groups.get(uuid, {}).items()
         return Server(
             uuid=uuid,
-            name=known.name or uuid if known else uuid,
+            name=known.name or uuid,
             host=hosts[0],
             amounts=amounts_of(allocations),
             queries=queries,
             kind=kind_of(queries),
-            apart=tuple(i for i, group in groups.items() if group.policy == "anti-affinity"),
-            stays=stays,
-            is_off=known is not None and known.state in _COLD,
+            apart=tuple(name for name, group in groups if group.policy == "anti-affinity"),
+            stays=self._stays(uuid, known, hosts, classes) or fault,
+            is_off=known.state in _COLD,
         )
 
     def _stays(
-        self,
-        uuid: str,
-        known: SnapshotServer | None,
-        hosts: list[str],
-        allocations: Allocations,
+        self, uuid: str, known: SnapshotServer, hosts: Sequence[str], classes: Iterable[str]
     ) -> str:
         """Return why a server cannot be migrated; empty if it can."""
-        if known is None:
+        if uuid not in self._known.servers and not self._is_version_1:
             return "it is no server of Nova: a migration or another consumer"
-        if hosts[0] in self.known.down:
+        if hosts[0] in self._known.down:
             return "its nova-compute is down: openstack server evacuate, if the host is lost"
         if len(hosts) > 1:
             return "it has allocations of several hosts: a migration has not ended"
-        classes = {name for amounts in allocations.values() for name in amounts}
         if any(name.startswith(_DEVICES) for name in classes):
             return "it has a PCI device, a virtual GPU or an accelerator"
         specs = known.flavor.extra_specs if known.flavor else {}
@@ -168,36 +150,37 @@ class _Reader:
         """Return the affinity group that keeps a server with another server."""
         for group in self._groups.get(uuid, {}).values():
             if group.policy == "affinity" and any(
-                member != uuid and member in self.known.servers for member in group.members
+                member != uuid and member in self._known.servers for member in group.members
             ):
                 return f"it must stay with the servers of the affinity group {group.name}"
         return ""
 
     def _queries(
-        self, known: SnapshotServer | None, allocations: Allocations
-    ) -> tuple[CandidateQuery, ...] | str:
-        """Return the queries of a migration, or why there are none."""
-        if known is None or known.flavor is None:
-            return self._as_it_has(allocations)
-        classes = {name for amounts in allocations.values() for name in amounts}
+        self, known: SnapshotServer, classes: Collection[str], allocations: Allocations
+    ) -> tuple[tuple[CandidateQuery, ...], str]:
+        """Return the queries of a migration, and why there are none."""
+        if known.flavor is None:
+            return self._as_it_has(allocations), ""
         flavor = known.flavor
         if DISK_GB not in classes:  # the root disk is a volume
             flavor = flavor._replace(root_gb=0)
         key = repr(flavor)
         if key not in self._of_flavor:
             try:
-                self._of_flavor[key] = self._queries_of(flavor)
+                self._of_flavor[key] = self._queries_of(flavor), ""
             except InvalidInput as error:
-                self._of_flavor[key] = f"its flavor has faults: {error}"
-        queries = self._of_flavor[key]
-        if isinstance(queries, str):
-            return queries
-        further = classes.difference(*(query.resources() for query in queries))
-        if not further:
-            return queries
+                self._of_flavor[key] = (), f"its flavor has faults: {error}"
+        queries, fault = self._of_flavor[key]
+        further = set(classes).difference(*(query.resources() for query in queries))
+        if fault or not further:
+            return queries, fault
         if not all(name.startswith(_OF_PORTS) for name in further):
-            return self._as_it_has(allocations)
-        return tuple(self._with_ports(query, allocations) for query in queries)
+            return self._as_it_has(allocations), ""
+        ports = tuple(self._of_children(allocations, _OF_PORTS))
+        return tuple(
+            query._replace(groups=query.groups + ports, group_policy=query.group_policy or "none")
+            for query in queries
+        ), ""
 
     def _as_it_has(self, allocations: Allocations) -> tuple[CandidateQuery, ...]:
         """Return the query for the amounts that a server has, of as many providers."""
@@ -205,34 +188,25 @@ class _Reader:
         for uuid, amounts in allocations.items():
             if self._trees.roots[uuid] == uuid:
                 of_roots.update(amounts)
-        groups = [self._group(uuid, n, allocations) for n, uuid in enumerate(allocations)]
-        suffixed = [group for group in groups if group is not None]
-        if of_roots:
-            suffixed.insert(0, RequestGroup(resources=dict(of_roots)))
+        groups = [RequestGroup(resources=dict(of_roots))] if of_roots else []
+        groups += self._of_children(allocations)
         return (
-            CandidateQuery(tuple(suffixed), "isolate", root_forbidden=frozenset({DISABLED_TRAIT})),
+            CandidateQuery(tuple(groups), "isolate", root_forbidden=frozenset({DISABLED_TRAIT})),
         )
 
-    def _group(
-        self, uuid: str, number: int, allocations: Allocations, only: tuple[str, ...] = ("",)
-    ) -> RequestGroup | None:
-        """Return the group of what a server has of a child provider."""
-        amounts = {n: a for n, a in allocations[uuid].items() if n.startswith(only)}
-        if self._trees.roots[uuid] == uuid or not amounts:
-            return None
-        traits = self._trees.by_id[uuid].traits
-        required = frozenset(name for name in traits if name.startswith(_PORT_TRAITS))
-        return RequestGroup(f"_AS{number}", amounts, required=required)
+    def _of_children(
+        self, allocations: Allocations, only: tuple[str, ...] = ("",)
+    ) -> Iterator[RequestGroup]:
+        """Yield a group for what a server has of each child provider.
 
-    def _with_ports(self, query: CandidateQuery, allocations: Allocations) -> CandidateQuery:
-        groups = (
-            self._group(uuid, number, allocations, _OF_PORTS)
-            for number, uuid in enumerate(allocations)
-        )
-        return query._replace(
-            groups=(*query.groups, *(group for group in groups if group is not None)),
-            group_policy=query.group_policy or "none",
-        )
+        :param only: the beginnings of the resource classes of the groups.
+        """
+        for number, (uuid, held) in enumerate(allocations.items()):
+            amounts = {name: amount for name, amount in held.items() if name.startswith(only)}
+            if amounts and self._trees.roots[uuid] != uuid:
+                traits = self._trees.by_id[uuid].traits
+                required = frozenset(name for name in traits if name.startswith(_PORT_TRAITS))
+                yield RequestGroup(f"_AS{number}", amounts, required=required)
 
 
 def hosts_named(hosts: Hosts, names: Collection[str], where: str) -> Mapping[str, str]:
