@@ -11,6 +11,7 @@ from cpu_tiers.errors import printable
 from cpu_tiers.tools.frame.terminal import count_of, shortened
 from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
 from cpu_tiers.tools.plan.planner import Plan
+from cpu_tiers.tools.plan.program import Row
 
 
 def moves_data(plan: Plan) -> list[dict[str, Any]]:
@@ -107,6 +108,14 @@ def script(verdict: str, moves: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def amounts_text(amounts: Iterable[tuple[Row, int]]) -> str:
+    """Return the sum of the amounts of each resource class."""
+    sums = Counter[str]()
+    for (_, name), amount in amounts:
+        sums[name] += amount
+    return ", ".join(f"{amount} {name}" for name, amount in sorted(sums.items()))
+
+
 def before_and_after(hosts: Hosts, plan: Plan) -> list[tuple[str, int, int, str, str]]:
     """Return the changed hosts of a plan: servers and free amounts before and after."""
     changed = {host for s in plan.steps for host in (s.move.server.host, s.move.host)}
@@ -114,10 +123,7 @@ def before_and_after(hosts: Hosts, plan: Plan) -> list[tuple[str, int, int, str,
     rooms = [hosts.room(), plan.hosts.room()]
 
     def free(room: Room, root: str) -> str:
-        amounts = Counter[str]()
-        for row in hosts.rows_of(root):
-            amounts[row[1]] += room.of(row)
-        return ", ".join(f"{amount} {name}" for name, amount in sorted(amounts.items()))
+        return amounts_text((row, room.of(row)) for row in hosts.rows_of(root))
 
     return [
         (name, counts[0][root], counts[1][root], free(rooms[0], root), free(rooms[1], root))

@@ -245,7 +245,7 @@ class PlanDrain(PlanCommand):
             sets, is_complete = fullest_sets(plan.hosts, number)
             survival = self.survival(hosts, sets, question, plan)
             plan, is_kept = survival.plan, not survival.left
-            kept = keep_verdict(hosts, survival.left, number, 0 if is_complete else len(sets))
+            kept = keep_verdict(survival, number, 0 if is_complete else len(sets))
         verdict = drain_verdict(plan, parsed_args.host, len(leaving), kept)
         is_no = bool(plan.undone) or not is_kept
         return self.shown(hosts, plan, verdict, unmoved(plan), is_no=is_no)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 
 from cpu_tiers.model.request import CandidateQuery
@@ -40,7 +40,6 @@ class MoveSearch:
             if not server.stays and server.queries:
                 self._movable[server.host][server.uuid] = server
         self._open: dict[str, list[tuple[str, Amounts]]] = {}
-        self._rows: dict[str, frozenset[tuple[str, str]]] = {}
         self._by_place: dict[str, list[tuple[str, Amounts]]] = {}
 
     def fitting(self, queries: Queries, kind: str) -> Iterator[tuple[str, Amounts]]:
@@ -132,11 +131,6 @@ class MoveSearch:
         """Note that this number of moves may be enough; of the first note on, fewer never are."""
         self.fewest = moves if self.fewest is None else min(self.fewest, moves)
 
-    def _own_rows(self, host: str) -> Set[tuple[str, str]]:
-        if host not in self._rows:
-            self._rows[host] = frozenset(self.hosts.rows_of(host))
-        return self._rows[host]
-
     def _clear(self, amounts: Amounts, servers: Sequence[Server]) -> bool:
         """Move servers away and take their place; nothing if a server has no other place."""
         before, moves = self.room.copy(), list[Migration]()
@@ -156,7 +150,7 @@ class MoveSearch:
     def _sets(self, host: str, amounts: Amounts, size: int) -> Iterator[list[Server]]:
         """Yield sets of servers of a host without which the amounts have room, each kind once."""
         lacking = self._lacking(amounts)
-        if not lacking.keys() <= self._own_rows(host):
+        if not lacking.keys() <= set(self.hosts.rows_of(host)):
             self._may_need(1)  # a server of another host may free a shared provider
         useful = [
             server

@@ -46,7 +46,5 @@ class PlanSurvive(PlanCommand):
             for loss in survival.bad
             for server in loss.homeless
         ]
-        plan, left = survival.plan, survival.left
-        verdict = survive_verdict(hosts, len(sets), survival.bad, plan, left)
-        is_no = bool(survival.bad)
-        return self.shown(hosts, plan, verdict, homeless, is_no=is_no)
+        verdict, is_no = survive_verdict(survival, len(sets)), bool(survival.bad)
+        return self.shown(hosts, survival.plan, verdict, homeless, is_no=is_no)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from cpu_tiers.tools.frame.terminal import count_of
-from cpu_tiers.tools.plan.hosts import Hosts, Server
+from cpu_tiers.tools.plan.answer import amounts_text
+from cpu_tiers.tools.plan.hosts import Server
 from cpu_tiers.tools.plan.planner import Plan
 from cpu_tiers.tools.plan.relief import Relief, over_capacity
-from cpu_tiers.tools.plan.survive import Loss
+from cpu_tiers.tools.plan.survive import Survival
 
 
 def room_verdict(plan: Plan, flavor: str, wanted: int | None, *, is_no: bool) -> str:
@@ -37,29 +37,27 @@ def drain_verdict(plan: Plan, hosts: Iterable[str], servers: int, kept: str) -> 
     return f"{moves} of {', '.join(hosts)}: {stays}. {kept}".strip()
 
 
-def keep_verdict(hosts: Hosts, bad: Sequence[Loss], number: int, tried: int) -> str:
+def keep_verdict(survival: Survival, number: int, tried: int) -> str:
     """Return whether further hosts may fail together after a plan.
 
     :param tried: the number of the sets of hosts that were tried, if not all were; else 0.
     """
     what = count_of(number, "further host")
     note = f" (the {tried} fullest sets of hosts were tried)" if tried else ""
-    if not bad:
+    if not survival.left:
         return f"Afterwards {what} may fail{note}: every server finds a place."
-    worst = max(bad, key=lambda loss: len(loss.homeless))
-    names = ", ".join(hosts.names[root] for root in worst.hosts)
+    worst = max(survival.left, key=lambda loss: len(loss.homeless))
+    names = ", ".join(survival.plan.hosts.names[root] for root in worst.hosts)
     homeless = count_of(len(worst.homeless), "server")
     return f"Afterwards {what} may not fail{note}: of {names}, {homeless} would find no place."
 
 
-def survive_verdict(
-    hosts: Hosts, number: int, bad: Sequence[Loss], plan: Plan, left: Sequence[Loss]
-) -> str:
+def survive_verdict(survival: Survival, number: int) -> str:
     """Return whether each host may fail, and else what has to change.
 
     :param number: the number of the hosts of which each may fail.
-    :param bad, left: the failures that leave servers without a place, before and after the plan.
     """
+    plan, bad, left = survival
     if not number:
         return "No host to lose."
     if not bad:
@@ -67,22 +65,18 @@ def survive_verdict(
     worst = max(bad, key=lambda loss: len(loss.homeless))
     now = (
         f"No: {len(bad)} of {count_of(number, 'host')} may not fail. The worst is"
-        f" {hosts.names[worst.hosts[0]]}: {len(worst.homeless)} of its"
+        f" {plan.hosts.names[worst.hosts[0]]}: {len(worst.homeless)} of its"
         f" {count_of(worst.servers, 'server')} would find no place."
     )
     moves = count_of(len(plan.steps), "migration")
     if not left:
         return f"{now} After {moves}, every server finds a place if any one host fails."
     worst = max(left, key=lambda loss: len(loss.homeless))
-    amounts = Counter[str]()
-    for server in worst.homeless:
-        for (_, name), amount in server.amounts:
-            amounts[name] += amount
-    missing = ", ".join(f"{amount} {name}" for name, amount in sorted(amounts.items()))
+    missing = amounts_text(part for server in worst.homeless for part in server.amounts)
     after = f" After {moves}, {len(left)} may not fail." if plan.steps else ""
     return (
         f"{now}{after} Keep {missing} more free on other hosts than"
-        f" {hosts.names[worst.hosts[0]]}, in pieces of these servers."
+        f" {plan.hosts.names[worst.hosts[0]]}, in pieces of these servers."
     )
 
 
