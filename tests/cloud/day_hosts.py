@@ -52,7 +52,8 @@ PORT_CLAIMS = {
 }
 """What a port claims of the providers of its host. A device has 10000 kbps, for three servers that
 move at the same time."""
-_NETWORK = """\
+_COMMANDS = """\
+quota set --instances 30 --cores 60 admin
 network create --provider-network-type vlan --provider-physical-network physnet0 --provider-segment 100 net1
 subnet create --network net1 --subnet-range 10.30.0.0/24 --no-dhcp subnet1
 network qos policy create guaranteed
@@ -151,7 +152,7 @@ def _make_flavors_and_ports(shell: Shell) -> None:
     # The hosts have reported their nodes, and the agents what they have.
     for name in (f"{NODES_HOST}_NUMA0", *(f"{host}:{AGENT}:br-physnet0" for host in HOSTS)):
         shell.output_of(f"{list_providers} --name '{name}'", name)
-    commands = [*_NETWORK.splitlines()]
+    commands = [*_COMMANDS.splitlines()]
     for name in FLAVORS.keys() - TIERS.keys():
         specs = FLAVORS[name].extra_specs.items()
         properties = " ".join(f"--property {key}={value}" for key, value in specs)
