@@ -25,6 +25,10 @@ REST = 10
 """Seconds until a server that rests in another state stays so: Nova writes the end of a migration
 before that of the server."""
 
+NOVAS_RACE = "CPU set to unpin"
+"""Without cpu-tiers, too, Nova cannot confirm the resize of a pinned server on its host if the
+periodic task has looked at the resources of the host before the new guest ran."""
+
 _ACTIONS: Mapping[str, Mapping[str, Any]] = {
     "confirm": {"confirmResize": None},
     "revert": {"revertResize": None},
@@ -253,13 +257,19 @@ class Day:
                 server.wanted = server.flavor
             report(f"{going.number}: {going.name}, {took}: {'/'.join(state)}")
             return
-        away = self.outages.since(going.begin)
+        away = [*self.outages.since(going.begin), *self._known(server)]
         if away:
             self.lost[going.name] += 1
             report(f"{going.number}: {going.name} lost, {took}: {'/'.join(state)}, {away}")
         else:
             self._fail(going.number, f"{going.name}, {took}, {server.uuid}: {'/'.join(state)}")
         self._remove(server, going._replace(name="removal", begin=now))
+
+    def _known(self, server: DayServer) -> list[str]:
+        """Return the fault of a server if Nova is known for it."""
+        query = f"SELECT message FROM instance_faults WHERE instance_uuid = '{server.uuid}'"  # noqa: S608
+        messages = [message for (message,) in self.cloud.rows("nova", query)]
+        return [message for message in messages if NOVAS_RACE in message]
 
     def _removed(self, server: DayServer, going: Going) -> None:
         """See whether a server is gone; ask again."""
