@@ -38,6 +38,9 @@ DUE = 100 / 1200
 """The CPUs that are due to a busy Gold guest: its part of the shares of one shared CPU."""
 UNPLANTED = 0.005
 """The part of what is due that may be missing while nothing is planted."""
+HEAVY = "for each in /sys/fs/cgroup/cpu/machine*/cpu.shares; do echo 16384 > $each; done"
+"""Gives the guests of a host, and the second host, a large weight. A host is a control group here,
+so its services on the last CPU would take weight from its guests on the first."""
 RESTS = 4
 """How often a day stops, and everything is compared."""
 
@@ -75,6 +78,7 @@ def staying(day: Day) -> Mapping[str, Guests]:
     day.settle()
     assert day.failures == []
     for host in HOSTS:
+        day.cloud.on(host, HEAVY)
         path = f"/servers/{booted[host, 'untiered']}/action"
         assert day.cloud.request("POST", COMPUTE, path, {"pause": None}).status == 202
     paused = "SELECT COUNT(*) FROM instances WHERE NOT deleted AND vm_state = 'paused'"
