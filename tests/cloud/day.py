@@ -16,11 +16,12 @@ from tests.cloud.lives import report
 from tests.cloud.moving_server import GONE, State
 from tests.cloud.outages import Outages
 from tests.cloud.rest import COMPUTE, Cloud
+from tests.cloud.two_hosts import HOSTS
 
 MOST_SERVERS, MOST_AT_ONCE = 8, 3
-PATIENCE, REMOVAL_PATIENCE, AGAIN = 150, 300, 20
+PATIENCE, REMOVAL_PATIENCE, AGAIN, HANGS = 150, 300, 20, 60
 """Seconds until an operation has ended, and until a server is gone, whose deletion is requested
-again from time to time."""
+again from time to time. A nova-compute that has not deleted it within a minute hangs."""
 REST = 10
 """Seconds until a server that rests in another state stays so: Nova writes the end of a migration
 before that of the server."""
@@ -90,6 +91,7 @@ class Day:
     :ivar failures: what went wrong while all services answered, or stays.
     :ivar done: how many operations of each name ended as they should; ``lost`` how many did not,
         because a service was away.
+    :ivar hung: the hosts whose nova-compute hung.
     :ivar lost_servers: the servers of these operations, which are deleted.
     """
 
@@ -101,6 +103,8 @@ class Day:
         self.done: Counter[str] = Counter()
         self.lost: Counter[str] = Counter()
         self.lost_servers: set[str] = set()
+        self.hung: list[str] = []
+        self._restart_at: dict[str, float] = {}
         flavors = cloud.get(COMPUTE, "/flavors")["flavors"]
         self.flavors = {flavor["name"]: flavor["id"] for flavor in flavors}
         images = cloud.shell.output_of("openstack image list -f value -c Name -c ID")
@@ -283,7 +287,24 @@ class Day:
             self._fail(going.number, f"{server.uuid} stays: {'/'.join(server.state)}")
             self.servers.remove(server)
         elif now > going.ask_at:
+            if now > going.begin + HANGS:
+                self._restart_hanging(server.state.host)
             self._remove(server, going)
+
+    def _restart_hanging(self, host: str) -> None:
+        """Restart a nova-compute that hangs, once in five minutes.
+
+        While RabbitMQ is away, Nova 34 with native threads blocks libvirt's thread for events;
+        libvirtd ends the connection, and the callback waits for a lock of its own thread.
+        """
+        if host not in HOSTS or time.monotonic() < self._restart_at.get(host, 0.0):
+            return
+        self._restart_at[host] = time.monotonic() + REMOVAL_PATIENCE
+        self.hung.append(host)
+        outage = self.outages.begin("a nova-compute that hung")
+        self.cloud.on(host, "supervisorctl restart nova-compute")
+        self.outages.end(outage)
+        report(f"nova-compute on {host} hung, and was restarted")
 
     def _remove(self, server: DayServer, going: Going) -> None:
         """Have a server deleted, whatever its state is."""

@@ -121,11 +121,11 @@ class Trouble:
         If the start of nova-compute fails, its process stays and does nothing, as with Nova alone.
         Then it is started again.
         """
-        self.outages.begin(f"{service}")
+        outage = self.outages.begin(f"{service}")
         if not self._comes_back(service):
             self.again.append(str(service))
             assert self._comes_back(service), f"{service} does not come back"
-        self.outages.end()
+        self.outages.end(outage)
         report(f"{service} was restarted")
 
     def _comes_back(self, service: Service) -> bool:
@@ -145,11 +145,11 @@ class Trouble:
 
     def lose_rabbit(self) -> None:
         """Stop RabbitMQ for a time."""
-        self.outages.begin("rabbitmq-server")
+        outage = self.outages.begin("rabbitmq-server")
         RABBIT.begin(self.cloud)
         time.sleep(RABBIT_SECONDS)
         RABBIT.end(self.cloud)
-        self.outages.end()
+        self.outages.end(outage)
         report("RabbitMQ was away")
 
     def plant(self, host: str, way: str, seconds: float) -> None:

@@ -15,17 +15,18 @@ class Outages:
         self._lock = threading.Lock()
         self._outages: list[tuple[float, float, str]] = []
 
-    def begin(self, name: str) -> None:
-        """Note that a service goes away."""
+    def begin(self, name: str) -> int:
+        """Note that a service goes away; return the number of the outage."""
         with self._lock:
             self._outages.append((time.monotonic(), math.inf, name))
+            return len(self._outages) - 1
 
-    def end(self) -> None:
-        """Note that the service of the last outage answers again."""
+    def end(self, number: int) -> None:
+        """Note that the service of an outage answers again."""
         with self._lock:
-            begin, _, name = self._outages[-1]
+            begin, _, name = self._outages[number]
             settled = time.monotonic() + SETTLING.get(name.split()[0], 20)
-            self._outages[-1] = begin, settled, name
+            self._outages[number] = begin, settled, name
 
     def since(self, begin: float) -> list[str]:
         """Return which services were away, or not settled, at any time since a moment."""

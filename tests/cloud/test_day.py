@@ -160,7 +160,8 @@ def test_a_day(hosts: Cloud, others: list[Cloud]) -> None:
     log.look()
     failures = [*judge(trouble, log, guests), *flat(usages)]
     report(f"done {dict(day.done)}", f"lost {dict(day.lost)}", f"away {outages.counts()}")
-    report(f"started again: {trouble.again}, left by lost servers: {agreement.left}")
+    report(f"started again: {trouble.again}, hung: {day.hung}")
+    report(f"left by lost servers: {agreement.left}")
     day.delete_all()
     failures += [*agreement.leftovers(), *day.failures, *trouble.failures, *looking.result()]
     report("the end", *failures)
