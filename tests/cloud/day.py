@@ -8,10 +8,11 @@ import random
 import time
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from tests import draws
 from tests.cloud.day_hosts import DEDICATED, DRAWN, FLAVORS, PORTS
+from tests.cloud.day_server import DayServer, Going
 from tests.cloud.lives import report
 from tests.cloud.moving_server import GONE, State
 from tests.cloud.outages import Outages
@@ -54,35 +55,6 @@ _ENDS = {
     "start": {"active"},
     "live migration": {"active"},
 }
-
-
-class Going(NamedTuple):
-    """An operation that goes on.
-
-    :param host: of the server before the operation.
-    :param ask_at: when a removal is requested again.
-    :param rests_at: since when the server rests, although the operation is not done.
-    """
-
-    name: str
-    number: int
-    begin: float
-    host: str
-    ask_at: float = 0.0
-    rests_at: float = math.inf
-
-
-class DayServer:
-    """A server of the day.
-
-    :ivar flavor: the name in Nova's database, ``wanted`` that of a resize.
-    """
-
-    def __init__(self, name: str, flavor: str, port: str, uuid: str) -> None:
-        self.name, self.flavor, self.port, self.uuid = name, flavor, port, uuid
-        self.wanted = flavor
-        self.state = GONE
-        self.going: Going | None = None
 
 
 class Day:
