@@ -70,12 +70,14 @@ def running(
     guest = server(name, extra_specs=specs, memory_mb=memory_mb)
     root = etree.fromstring(write_domain(guest, {**BUILT_IN, **plugins}))
     tune = root.find("cputune")
-    if tune is None:
+    if tune is None and EMULATED:
         tune = etree.SubElement(root, "cputune")
     if quota:
+        assert tune is not None
         for element, value in zip(("period", "quota"), quota, strict=True):
             etree.SubElement(tune, element).text = str(value)
     if EMULATED:
+        assert tune is not None
         root.set("type", "qemu")
         # An emulated QEMU would take minutes to start beside guests that spin.
         etree.SubElement(tune, "emulatorpin", cpuset="1")
