@@ -159,16 +159,20 @@ class DayGuests:
                 self.errors.append(f"{error}")
                 self._end.wait(1)
 
+    def _wait(self, seconds: float) -> None:
+        """Wait a part of a life: longer where an emulated machine needs minutes for a QEMU."""
+        self._end.wait(seconds * (8 if EMULATED else 1))
+
     def _pause(self) -> None:
         self.domains["paused"].suspend()
-        self._end.wait(7)
+        self._wait(7)
         self.domains["paused"].resume()
-        self._end.wait(7)
+        self._wait(7)
 
     def _restart(self) -> None:
         with self.another("starting", QUIET["starting"]):
-            self._end.wait(15)
-        self._end.wait(2)
+            self._wait(15)
+        self._wait(2)
 
     def _migrate(self) -> None:
         """Let QEMU send the memory of the running guest, as the source of a live migration."""
@@ -180,9 +184,9 @@ class DayGuests:
             destination.listen()
             threading.Thread(target=_receive, args=(destination,), daemon=True).start()
             self._send(domain, path)
-        self._end.wait(1)
+        self._wait(1)
         domain.resume()
-        self._end.wait(10)
+        self._wait(10)
 
     def _send(self, domain: libvirt.virDomain, path: Path) -> None:
         qmp(domain, "migrate", uri=f"unix:{path}")
