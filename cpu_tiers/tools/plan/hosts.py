@@ -200,7 +200,7 @@ class Hosts:
         return hosts
 
     def after(self, moves: Iterable[Migration]) -> Hosts:
-        """Return the hosts after moves, one after the other."""
+        """Return the hosts after moves, which are carried out in their order."""
         room, servers = self.room(), {server.uuid: server for server in self.servers}
         for move in moves:
             room.migrate(move)

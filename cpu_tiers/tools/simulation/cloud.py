@@ -282,7 +282,7 @@ class Search:
         return roots
 
     def _with_other_candidates(self, changed: Iterable[int]) -> Collection[int]:
-        """Return those of the changed hosts whose candidates may be others."""
+        """Return the numbers of the changed hosts whose candidates can differ now."""
         uuids = {change.provider for change in self._cloud.changes(self._moment)}
         renewed = self._pooled.update(uuids)
         for number in renewed:
