@@ -50,7 +50,35 @@ def test_a_guest_that_ends_meanwhile_is_left_out(
 
         monkeypatch.setattr(libvirt.virConnect, "listAllDomains", list_and_end_one)
         assert [guest.name for guest in read_domains(TEST)] == ["test"]
-    assert "gone is left out: libvirt does not describe it: Domain not found" in caplog.text
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("state", "messages"),
+    [
+        ((libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_STARTING_UP), []),
+        ((libvirt.VIR_DOMAIN_SHUTOFF, libvirt.VIR_DOMAIN_SHUTOFF_DESTROYED), []),
+        (
+            (libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_USER),
+            ["The domain test is left out: libvirt does not describe it: no cgroup"],
+        ),
+    ],
+)
+def test_a_guest_without_its_cgroup_is_left_out(
+    state: tuple[int, int],
+    messages: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A warning says so if the guest neither starts nor ends."""
+
+    def refuse(_: libvirt.virDomain) -> object:
+        raise libvirt.libvirtError("no cgroup")
+
+    monkeypatch.setattr(libvirt.virDomain, "schedulerParameters", refuse)
+    monkeypatch.setattr(libvirt.virDomain, "state", lambda _: state)
+    assert read_domains(TEST) == []
+    assert caplog.messages == messages
 
 
 @pytest.fixture

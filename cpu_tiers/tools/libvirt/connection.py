@@ -49,8 +49,8 @@ def read_capabilities(uri: str) -> bytes:
 def read_domains(uri: str, *, uuids: Collection[str] | None = None) -> list[RunningDomain]:
     """Return the running domains of the host behind ``uri``.
 
-    A domain is logged and left out of the result if the domain ends during the query, or if
-    libvirt refuses to describe the domain.
+    A domain is left out of the result while it starts or ends, and with a warning if libvirt
+    refuses to describe the domain.
 
     :param uuids: the uuids of the domains to return; ``None`` for all domains.
     :raises LibvirtUnavailable: as :func:`ask`.
@@ -68,10 +68,22 @@ def read_domains(uri: str, *, uuids: Collection[str] | None = None) -> list[Runn
             # Guests stop at any time: the other guests of the host are still of interest.
             except libvirt.libvirtError as error:
                 text = "The domain %s is left out: libvirt does not describe it: %s"
-                LOG.warning(text, printable(domain.name()), error)
+                level = logging.DEBUG if _starts_or_ends(libvirt, domain) else logging.WARNING
+                LOG.log(level, text, printable(domain.name()), error)
         return domains
 
     return ask(uri, read)
+
+
+def _starts_or_ends(libvirt: Any, domain: Any) -> bool:
+    """Tell whether a domain is about to start or to end, or has ended."""
+    try:
+        state, reason = domain.state()
+    except libvirt.libvirtError as error:
+        return bool(error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN)
+    return state in (libvirt.VIR_DOMAIN_SHUTDOWN, libvirt.VIR_DOMAIN_SHUTOFF) or (
+        (state, reason) == (libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_STARTING_UP)
+    )
 
 
 def read_hostname(uri: str) -> str:
