@@ -42,6 +42,7 @@ redirect_stderr = true
 stdout_logfile = /var/log/watch.log"""  # noqa: E501  # a line of a file
 
 PORTS = ("port1", "port2", "port3")
+NEW_PORT = "port create --network net1 --qos-policy guaranteed"
 AGENT = "Open vSwitch agent"
 PORT_CLAIMS = {
     f"{AGENT}:br-physnet0": {
@@ -158,7 +159,7 @@ def _make_flavors_and_ports(shell: Shell) -> None:
         properties = " ".join(f"--property {key}={value}" for key, value in specs)
         create = f"flavor create {name} --vcpus {FLAVORS[name].vcpus} --ram 128 --disk 0"
         commands.append(f"{create} {properties}")
-    commands += [f"port create --network net1 --qos-policy guaranteed {port}" for port in PORTS]
+    commands += [f"{NEW_PORT} {port}" for port in PORTS]
     text = "\n".join(commands)
     shell.output_of(f"openstack <<'END' || true\n{text}\nEND")  # its status says nothing
     shell.output_of("openstack port list -f value -c Name | sort", "\n".join(PORTS))

@@ -25,11 +25,12 @@ class Going(NamedTuple):
 class DayServer:
     """A server of the day.
 
-    :ivar flavor: the name in Nova's database, ``wanted`` that of a resize.
+    :ivar flavor: the name in Nova's database.
+    :ivar flavors: of which it may hold room: those before and after a resize, until its end.
     """
 
     def __init__(self, name: str, flavor: str, port: str, uuid: str) -> None:
         self.name, self.flavor, self.port, self.uuid = name, flavor, port, uuid
-        self.wanted = flavor
+        self.flavors = {flavor}
         self.state = GONE
         self.going: Going | None = None

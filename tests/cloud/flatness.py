@@ -7,7 +7,7 @@ children of a fork share pages, which the resident set size counts twice.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -31,26 +31,28 @@ class Sample(NamedTuple):
 
 
 class Life(NamedTuple):
-    """The medians of the second and of the last quarter of the longest life of a service."""
+    """The medians of the quarters of the longest life of a service; none if it was too short."""
 
     service: str
     samples: int
-    memory: tuple[float, float]
-    descriptors: tuple[float, float]
+    memory: Sequence[float]
+    descriptors: Sequence[float]
 
     @property
     def is_flat(self) -> bool:
-        more = max(MEMORY_MB, MEMORY_PART * self.memory[0])
-        few = self.descriptors[0] + DESCRIPTORS
-        return self.memory[1] <= self.memory[0] + more and self.descriptors[1] <= few
+        if not self.memory:
+            return True
+        more = max(MEMORY_MB, MEMORY_PART * self.memory[1])
+        few = self.descriptors[1] + DESCRIPTORS
+        return self.memory[3] <= self.memory[1] + more and self.descriptors[3] <= few
 
     def __str__(self) -> str:
-        memory, descriptors = self.memory, self.descriptors
-        return (
-            f"{self.service}: {self.samples} samples, {memory[0]:.1f} -> {memory[1]:.1f} MB,"
-            f" {descriptors[0]:.0f} -> {descriptors[1]:.0f} descriptors"
-            f"{'' if self.is_flat else ' NOT FLAT'}"
+        memory, descriptors = (
+            " -> ".join(f"{median:.{digits}f}" for median in medians) or "not judged"
+            for digits, medians in ((1, self.memory), (0, self.descriptors))
         )
+        text = f"{self.service}: {self.samples} samples, MB {memory}, descriptors {descriptors}"
+        return text if self.is_flat else f"{text}, NOT FLAT"
 
 
 class Usages:
@@ -71,20 +73,17 @@ class Usages:
                 self.samples.setdefault(where, []).append(sample)
 
     def lives(self) -> Iterator[Life]:
-        """Yield the longest life of each service, if it had enough samples."""
+        """Yield the longest life of each service."""
         for service, samples in sorted(self.samples.items()):
             pids = [sample.pid for sample in samples]
             longest = max(pids, key=pids.count)
             life = [sample for sample in samples if sample.pid == longest]
-            if len(life) < _FEWEST:
-                continue
-            quarter = len(life) // 4
-            parts = life[quarter : 2 * quarter], life[-quarter:]
-            memory = [median(sample.memory for sample in part) for part in parts]
-            descriptors = [median(sample.descriptors for sample in part) for part in parts]
+            size = len(life) // 4 if len(life) >= _FEWEST else 0
+            starts = (0, size, 2 * size, len(life) - size) if size else ()
+            quarters = [life[start : start + size] for start in starts]
             yield Life(
                 service,
                 len(life),
-                (memory[0], memory[1]),
-                (descriptors[0], descriptors[1]),
+                [median(sample.memory for sample in quarter) for quarter in quarters],
+                [median(sample.descriptors for sample in quarter) for quarter in quarters],
             )
