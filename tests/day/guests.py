@@ -69,18 +69,13 @@ def running(
     memory_mb = 256 if name == "migrating" else 32
     guest = server(name, extra_specs=specs, memory_mb=memory_mb)
     root = etree.fromstring(write_domain(guest, {**BUILT_IN, **plugins}))
-    tune = root.find("cputune")
-    if tune is None and EMULATED:
-        tune = etree.SubElement(root, "cputune")
     if quota:
+        tune = root.find("cputune")
         assert tune is not None
         for element, value in zip(("period", "quota"), quota, strict=True):
             etree.SubElement(tune, element).text = str(value)
     if EMULATED:
-        assert tune is not None
         root.set("type", "qemu")
-        # An emulated QEMU would take minutes to start beside guests that spin.
-        etree.SubElement(tune, "emulatorpin", cpuset="1")
     flags = libvirt.VIR_DOMAIN_START_PAUSED if paused else 0
     domain = hypervisor.createXML(etree.tostring(root, encoding="unicode"), flags)
     try:
@@ -159,20 +154,16 @@ class DayGuests:
                 self.errors.append(f"{error}")
                 self._end.wait(1)
 
-    def _wait(self, seconds: float) -> None:
-        """Wait a part of a life: longer where an emulated machine needs minutes for a QEMU."""
-        self._end.wait(seconds * (8 if EMULATED else 1))
-
     def _pause(self) -> None:
         self.domains["paused"].suspend()
-        self._wait(7)
+        self._end.wait(7)
         self.domains["paused"].resume()
-        self._wait(7)
+        self._end.wait(7)
 
     def _restart(self) -> None:
         with self.another("starting", QUIET["starting"]):
-            self._wait(15)
-        self._wait(2)
+            self._end.wait(15)
+        self._end.wait(2)
 
     def _migrate(self) -> None:
         """Let QEMU send the memory of the running guest, as the source of a live migration."""
@@ -184,9 +175,9 @@ class DayGuests:
             destination.listen()
             threading.Thread(target=_receive, args=(destination,), daemon=True).start()
             self._send(domain, path)
-        self._wait(1)
+        self._end.wait(1)
         domain.resume()
-        self._wait(10)
+        self._end.wait(10)
 
     def _send(self, domain: libvirt.virDomain, path: Path) -> None:
         qmp(domain, "migrate", uri=f"unix:{path}")

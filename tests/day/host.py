@@ -92,7 +92,7 @@ class DayHost:
     """
 
     def __init__(self, uri: str, folder: Path, factor: int) -> None:
-        self.uri, self.folder, self.factor = uri, folder, factor
+        self.uri, self.folder = uri, folder
         self.hypervisor = libvirt.open(uri)
         self._conf = folder / "nova.conf"
         self._conf.write_text(_NOVA_CONF)
