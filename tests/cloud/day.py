@@ -270,7 +270,10 @@ class Day:
         A lost live migration leaves the second binding if Nova cannot delete it while Neutron is
         away. Neutron refuses the next server with this port on that host.
         """
-        query = "SELECT name, status FROM ports JOIN ml2_port_bindings ON port_id = ports.id"
+        query = (
+            "SELECT ports.name, ml2_port_bindings.status"
+            " FROM ports JOIN ml2_port_bindings ON port_id = ports.id"
+        )
         statuses = [status for name, status in self.cloud.rows("neutron", query) if name == port]
         if statuses and "INACTIVE" not in statuses:
             return True
