@@ -67,9 +67,9 @@ def read_domains(uri: str, *, uuids: Collection[str] | None = None) -> list[Runn
                     domains.append(RunningDomain(name=name, xml=xml, shares=shares))
             # Guests stop at any time: the other guests of the host are still of interest.
             except libvirt.libvirtError as error:
-                text = "The domain %s is left out: libvirt does not describe it: %s"
-                level = logging.DEBUG if _starts_or_ends(libvirt, domain) else logging.WARNING
-                LOG.log(level, text, printable(domain.name()), error)
+                if not _starts_or_ends(libvirt, domain):
+                    text = "The domain %s is left out: libvirt does not describe it: %s"
+                    LOG.warning(text, printable(domain.name()), error)
         return domains
 
     return ask(uri, read)
