@@ -277,7 +277,7 @@ class Day:
         statuses = [status for name, status in self.cloud.rows("neutron", query) if name == port]
         if statuses and "INACTIVE" not in statuses:
             return True
-        report(f"{port} is bound to two hosts, and is replaced")
+        report(f"{port} is replaced: its bindings are {statuses}")
         delete = f"openstack port delete {port} && " if statuses else ""
         create = f"openstack {NEW_PORT} {port} -f value -c id"
         status, made = self.cloud.shell.run(delete + create)

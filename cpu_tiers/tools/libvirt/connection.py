@@ -49,10 +49,11 @@ def read_capabilities(uri: str) -> bytes:
 def read_domains(uri: str, *, uuids: Collection[str] | None = None) -> list[RunningDomain]:
     """Return the running domains of the host behind ``uri``.
 
-    A domain is left out of the result while it starts or ends, and with a warning if libvirt
-    refuses to describe the domain.
+    A domain is logged and left out of the result if the domain starts or ends during the query, or
+    if libvirt refuses to describe the domain.
 
-    :param uuids: the uuids of the domains to return; ``None`` for all domains.
+    :param uuids: the uuids of the domains to return; ``None`` for all domains. A caller that gives
+        them asks again: a domain that starts or ends is left out without a warning.
     :raises LibvirtUnavailable: as :func:`ask`.
     """
     libvirt = load_libvirt()
@@ -67,7 +68,7 @@ def read_domains(uri: str, *, uuids: Collection[str] | None = None) -> list[Runn
                     domains.append(RunningDomain(name=name, xml=xml, shares=shares))
             # Guests stop at any time: the other guests of the host are still of interest.
             except libvirt.libvirtError as error:
-                if not _starts_or_ends(libvirt, domain):
+                if uuids is None or not _starts_or_ends(libvirt, domain):
                     text = "The domain %s is left out: libvirt does not describe it: %s"
                     LOG.warning(text, printable(domain.name()), error)
         return domains
