@@ -22,7 +22,7 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import embedded_placement
 from cpu_tiers.tools.placement.explanation import explain
 from cpu_tiers.tools.placement.room import read_room
-from cpu_tiers.tools.simulation.server_queries import ServerQueries, server_queries
+from cpu_tiers.tools.room.server_queries import ServerQueries, server_queries
 from cpu_tiers.translators import ServerRequest
 
 NODES = 2

@@ -30,14 +30,14 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import MEMORY_MB, PCPU
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
-from cpu_tiers.tools.plan.read import read_cloud
-from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.snapshot_servers import (
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.cloud_model.snapshot_servers import (
     ServerGroup,
     SnapshotServer,
     SnapshotServers,
 )
+from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
+from cpu_tiers.tools.plan.read import read_cloud
 
 CPUS = 16
 """The CPUs of the server for which free CPUs are useful."""

@@ -7,6 +7,7 @@ Source: API reference of Nova, "Hypervisors (os-hypervisors)" and "Compute servi
 
 from collections.abc import Iterable, Iterator
 
+from cpu_tiers.tools.cloud_model.service_states import ComputeService
 from cpu_tiers.tools.compute_api import (
     PAGE,
     Document,
@@ -17,7 +18,6 @@ from cpu_tiers.tools.compute_api import (
     read_list,
 )
 from cpu_tiers.tools.http.services import Services
-from cpu_tiers.tools.simulation.service_states import ComputeService
 
 _NOVA = ("Nova's API", "compute")
 _HYPERVISOR = ObjectKind(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from cpu_tiers.model.inventory import Inventory, ResourceProvider
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.tools.simulation import CloudProvider, SimulatedCloud
+from cpu_tiers.tools.cloud_model import CloudProvider, SimulatedCloud
 from tests.random_clouds.providers import ALLOCATION, insert, placement_rows
 
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "SRIOV_NET_VF", "CUSTOM_CARD")

@@ -44,7 +44,7 @@ SECTIONS = {
     "tools.libvirt": "libvirt",
     "tools.networking": "nova.conf and the host",
     "tools.placement": "Placement",
-    "tools.simulation.never_served": "Flavors, images and ports",
+    "tools.reasons.never_served": "Flavors, images and ports",
     "tools.tiers": "Allocations and guests",
     "tools.tiers.flavor_advice": "Flavors, images and ports",
     "tools.tiers.occupancy": "libvirt",

@@ -18,10 +18,10 @@ from watcher.tests.unit.db.base import DbTestCase
 from watcher.tests.unit.objects import utils
 
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.snapshot_servers import SnapshotServer, SnapshotServers
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.cloud_model.snapshot_servers import SnapshotServer, SnapshotServers
 from cpu_tiers.tools.watcher import NAME, PlanStrategy, arguments_of
-from tests.unit.simulation.clouds import provider
+from tests.unit.cloud_model.clouds import provider
 
 SMALL, LARGE = Flavor(name="small", vcpus=4, memory_mb=16), Flavor(name="l", vcpus=8, memory_mb=1)
 UUIDS = [f"{n}0000000-0000-4000-8000-000000000000" for n in range(1, 4)]

@@ -35,10 +35,10 @@ from cpu_tiers.tools.frame.server_request import (
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, shortened, wrapped
 from cpu_tiers.tools.placement.room import count_more, read_room
-from cpu_tiers.tools.simulation.repeated_claims import CloudRoom
-from cpu_tiers.tools.simulation.server_queries import ServerQueries
-from cpu_tiers.tools.simulation.sold import SoldPart
-from cpu_tiers.tools.simulation.sold_sums import TierRoom
+from cpu_tiers.tools.room.repeated_claims import CloudRoom
+from cpu_tiers.tools.room.server_queries import ServerQueries
+from cpu_tiers.tools.sold.sold import SoldPart
+from cpu_tiers.tools.sold.sold_sums import TierRoom
 from cpu_tiers.tools.tiers.tier import Tier
 from cpu_tiers.translators import ServerRequest
 

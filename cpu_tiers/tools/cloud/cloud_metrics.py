@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from cpu_tiers.errors import printable
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
-from cpu_tiers.tools.simulation.sold import SoldCloud
-from cpu_tiers.tools.simulation.sold_sums import ClassSum, TierRoom, group_sums, host_sums
+from cpu_tiers.tools.sold.sold import SoldCloud
+from cpu_tiers.tools.sold.sold_sums import ClassSum, TierRoom, group_sums, host_sums
 from cpu_tiers.tools.tiers.tier import NO_TIER
 
 if TYPE_CHECKING:

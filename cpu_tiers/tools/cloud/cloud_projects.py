@@ -30,8 +30,8 @@ from cpu_tiers.tools.compute_api import (
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.terminal import MOST_LINES, ProgressLine
 from cpu_tiers.tools.http.services import Services
-from cpu_tiers.tools.simulation.project_sales import ProjectSale
-from cpu_tiers.tools.simulation.sold_sums import percent
+from cpu_tiers.tools.sold.project_sales import ProjectSale
+from cpu_tiers.tools.sold.sold_sums import percent
 
 LOG = logging.getLogger(__name__)
 

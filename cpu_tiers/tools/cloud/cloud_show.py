@@ -22,6 +22,7 @@ from cpu_tiers.tools.cloud.cloud_text import (
     print_cloud,
     rows_of,
 )
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_aggregates
 from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
 from cpu_tiers.tools.frame.formatting import ListCommand
@@ -36,10 +37,9 @@ from cpu_tiers.tools.page.cloud_data import AuditedHost
 from cpu_tiers.tools.placement.cloud_reader import read_sold_cloud
 from cpu_tiers.tools.plan.read import read_cloud as hosts_of_plan
 from cpu_tiers.tools.plan.survive import losses
-from cpu_tiers.tools.simulation.project_sales import project_sales
-from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.sold import SoldCloud, SoldPart, sold_cloud
-from cpu_tiers.tools.simulation.sold_sums import TierRoom
+from cpu_tiers.tools.sold.project_sales import project_sales
+from cpu_tiers.tools.sold.sold import SoldCloud, SoldPart, sold_cloud
+from cpu_tiers.tools.sold.sold_sums import TierRoom
 from cpu_tiers.tools.tiers.tier import Tier
 
 LOG = logging.getLogger(__name__)

@@ -5,10 +5,10 @@ import logging
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 
+from cpu_tiers.tools.cloud_model.masking import masked
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of
-from cpu_tiers.tools.simulation.masking import masked
 
 LOG = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from cpu_tiers.errors import printable
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.tools.frame.formatting import FormattedValue
 from cpu_tiers.tools.frame.terminal import HINT, MOST_LINES, count_of, join_names, wrapped
-from cpu_tiers.tools.simulation.sold import NOTHING, SoldAmount, SoldCloud
-from cpu_tiers.tools.simulation.sold_sums import (
+from cpu_tiers.tools.sold.sold import NOTHING, SoldAmount, SoldCloud
+from cpu_tiers.tools.sold.sold_sums import (
     ClassSum,
     TierRoom,
     class_order,
@@ -24,7 +24,7 @@ from cpu_tiers.tools.simulation.sold_sums import (
     host_sums,
     percent,
 )
-from cpu_tiers.tools.simulation.tier_promises import (
+from cpu_tiers.tools.sold.tier_promises import (
     OversoldHost,
     TierPromise,
     oversold_hosts,

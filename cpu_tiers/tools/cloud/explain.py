@@ -9,6 +9,7 @@ from pathlib import Path
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT
 from cpu_tiers.tools.cloud.decisions import decisions_about, text_of
 from cpu_tiers.tools.cloud.ranking import Ranking, ranking
+from cpu_tiers.tools.cloud_model.service_states import ServiceStates
 from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
 from cpu_tiers.tools.frame.notes_on_answers import tell_unknown_additions, unknown_additions
@@ -30,9 +31,8 @@ from cpu_tiers.tools.frame.terminal import (
     wrapped,
 )
 from cpu_tiers.tools.placement.explanation import Explanation, explain
-from cpu_tiers.tools.simulation.host_reason import ClaimLimit, HostReason, Lack
-from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT, UNKNOWN
-from cpu_tiers.tools.simulation.service_states import ServiceStates
+from cpu_tiers.tools.reasons.host_reason import ClaimLimit, HostReason, Lack
+from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT, UNKNOWN
 
 _OF_NOVA = frozenset(f"!{name}" for name in (NODE_TRAIT, NO_NUMA_TRAIT))
 """Constraints that nobody can leave out of a request."""

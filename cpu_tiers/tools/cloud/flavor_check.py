@@ -32,7 +32,7 @@ from cpu_tiers.tools.frame.server_request import (
 from cpu_tiers.tools.frame.terminal import ProgressLine, join_names
 from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud
 from cpu_tiers.tools.placement.inventories import placement_facts
-from cpu_tiers.tools.simulation.never_served import never_served
+from cpu_tiers.tools.reasons.never_served import never_served
 from cpu_tiers.tools.tiers.flavor_advice import idle_keys, misspelt_keys
 from cpu_tiers.tools.tiers.ladder import Step, step_of_cloud, step_of_host
 from cpu_tiers.tools.tiers.pair import AMOUNT, pair_faults

@@ -16,7 +16,7 @@ from cpu_tiers.tools.frame.server_request import (
     read_source,
     scheduler_options,
 )
-from cpu_tiers.tools.simulation.server_queries import left_out, with_devices
+from cpu_tiers.tools.room.server_queries import left_out, with_devices
 from cpu_tiers.translators import fallback, translate
 from cpu_tiers.translators.numa import cheaper
 

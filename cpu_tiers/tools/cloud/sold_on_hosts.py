@@ -9,9 +9,9 @@ from cpu_tiers.tools.cloud.cloud_show import read_cloud
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.formatting import FormattedValue
 from cpu_tiers.tools.frame.terminal import count_of
-from cpu_tiers.tools.simulation.sold import sold_cloud
-from cpu_tiers.tools.simulation.sold_sums import TierRoom
-from cpu_tiers.tools.simulation.tier_promises import TierPromise, tier_promises
+from cpu_tiers.tools.sold.sold import sold_cloud
+from cpu_tiers.tools.sold.sold_sums import TierRoom
+from cpu_tiers.tools.sold.tier_promises import TierPromise, tier_promises
 
 
 def sold_on_hosts(cloud: CloudSource, flavor: Flavor, shared_vcpus: int) -> dict[str, object]:

@@ -20,8 +20,8 @@ from cpu_tiers.model.names import DISK_GB, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.tools.frame.cloud_source import CloudSource, warn_of_left_out_flavors
 from cpu_tiers.tools.frame.server_request import queries_of
 from cpu_tiers.tools.frame.terminal import join_names
-from cpu_tiers.tools.simulation.server_queries import ServerQueries
-from cpu_tiers.tools.simulation.sold import SoldPart
+from cpu_tiers.tools.room.server_queries import ServerQueries
+from cpu_tiers.tools.sold.sold import SoldPart
 from cpu_tiers.tools.tiers.pair import pair_faults
 from cpu_tiers.tools.tiers.tier import Tier, unnamed_tier
 from cpu_tiers.translators import ServerRequest

@@ -15,6 +15,7 @@ from oslo_config import cfg
 from cpu_tiers import extensions
 from cpu_tiers.conf.weigher import class_weights, configured_scorings, idle_names, request_traits
 from cpu_tiers.model.candidates import CandidatesAnswer
+from cpu_tiers.tools.cloud_model.service_states import NOT_ASKED, ServiceStates
 from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
 from cpu_tiers.tools.frame.documents import read_json
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
@@ -36,7 +37,6 @@ from cpu_tiers.tools.frame.server_request import (
 from cpu_tiers.tools.frame.terminal import HINT, MOST_LINES, ProgressLine
 from cpu_tiers.tools.placement.candidate_answer import read_answer, read_candidate_list
 from cpu_tiers.tools.placement.candidates import CandidateSurvey, ServerCandidates
-from cpu_tiers.tools.simulation.service_states import NOT_ASKED, ServiceStates
 from cpu_tiers.translators import ServerRequest, translate
 from cpu_tiers.weights import SCORINGS, Scoring, make_forest
 from cpu_tiers.weights.forest import Forest

@@ -10,6 +10,8 @@ from functools import cached_property
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.similar_names import advice
+from cpu_tiers.tools.cloud_model.service_states import ComputeService, ServiceStates
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.compute_api import (
     ComputeApiUnavailable,
     read_flavors,
@@ -27,8 +29,6 @@ from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.candidates import states_of
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.snapshot_client import SnapshotClient
-from cpu_tiers.tools.simulation.service_states import ComputeService, ServiceStates
-from cpu_tiers.tools.simulation.snapshot import Snapshot
 
 LOG = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from cpu_tiers.conf.weight_classes import notes_on_weighers
 from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.simulation.service_states import ServiceStates
+from cpu_tiers.tools.cloud_model.service_states import ServiceStates
 
 LOG = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ _UNKNOWN_OPTIONS = (
 def tell_left_out(flavor: Flavor, left_out: Collection[str]) -> None:
     """Say in a line of its own what a flavor asks for and an answer does not look at.
 
-    :param left_out: of :class:`~cpu_tiers.tools.simulation.server_queries.ServerQueries`.
+    :param left_out: of :class:`~cpu_tiers.tools.room.server_queries.ServerQueries`.
     """
     if left_out:
         LOG.warning(

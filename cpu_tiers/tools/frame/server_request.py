@@ -18,8 +18,8 @@ from cpu_tiers.tools.frame.documents import read_flavor
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.inventories import placement_facts
-from cpu_tiers.tools.simulation.pci_alias import read_pci_aliases
-from cpu_tiers.tools.simulation.server_queries import (
+from cpu_tiers.tools.room.pci_alias import read_pci_aliases
+from cpu_tiers.tools.room.server_queries import (
     SchedulerOptions,
     ServerQueries,
     server_queries,
@@ -233,7 +233,7 @@ def tell_of_plan(flavor: Flavor) -> None:
     """Say which command knows the migrations that make room for a server.
 
     A migration frees amounts of resource classes. It gives no host a trait, and no host more than
-    the host has: see :meth:`~cpu_tiers.tools.simulation.reasons.Reasons.is_filled`.
+    the host has: see :meth:`~cpu_tiers.tools.reasons.reasons.Reasons.is_filled`.
     """
     LOG.info("cpu-tiers plan room %s says which live migrations make room.", flavor.name)
 

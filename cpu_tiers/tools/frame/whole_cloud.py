@@ -11,6 +11,12 @@ from functools import partial
 from typing import Any
 
 from cpu_tiers.errors import FaultList
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.cloud_model.snapshot_servers import (
+    ServerGroup,
+    SnapshotServer,
+    SnapshotServers,
+)
 from cpu_tiers.tools.compute_api import (
     read_all_servers,
     read_server_groups,
@@ -21,12 +27,6 @@ from cpu_tiers.tools.frame.documents import flavor_of
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.cloud_reader import read_whole_cloud
-from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.snapshot_servers import (
-    ServerGroup,
-    SnapshotServer,
-    SnapshotServers,
-)
 
 
 def read_snapshot_of(cloud: CloudSource, *, asks_nova: bool) -> Snapshot:

@@ -14,15 +14,15 @@ from cpu_tiers.tools.page.document import (
     PageTable,
     Row,
 )
-from cpu_tiers.tools.simulation.sold import NOTHING, SoldCloud
-from cpu_tiers.tools.simulation.sold_sums import (
+from cpu_tiers.tools.sold.sold import NOTHING, SoldCloud
+from cpu_tiers.tools.sold.sold_sums import (
     ClassSum,
     TierRoom,
     class_sums,
     group_sums,
     percent,
 )
-from cpu_tiers.tools.simulation.tier_promises import tier_promises
+from cpu_tiers.tools.sold.tier_promises import tier_promises
 
 
 def cloud_page(

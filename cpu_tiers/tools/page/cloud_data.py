@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.tools.simulation.sold import SoldCloud, SoldPart
-from cpu_tiers.tools.simulation.sold_sums import (
+from cpu_tiers.tools.sold.sold import SoldCloud, SoldPart
+from cpu_tiers.tools.sold.sold_sums import (
     class_order,
     class_sums,
     host_sums,

@@ -13,17 +13,17 @@ from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import COMPUTE_NODE, MEMORY_MB, PCPU, SHARING, VCPU
 from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.simulation.cloud import SimulatedCloud
-from cpu_tiers.tools.simulation.lone_hosts import LoneHosts
-from cpu_tiers.tools.simulation.repeated_claims import CloudRoom, more_servers
-from cpu_tiers.tools.simulation.server_queries import ServerQueries
-from cpu_tiers.tools.simulation.service_states import (
+from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud
+from cpu_tiers.tools.cloud_model.service_states import (
     NOT_ASKED,
     ComputeService,
     ServiceStates,
     service_states,
 )
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.room.lone_hosts import LoneHosts
+from cpu_tiers.tools.room.repeated_claims import CloudRoom, more_servers
+from cpu_tiers.tools.room.server_queries import ServerQueries
 from cpu_tiers.translators.numa import avoided_by, cheaper, read_form
 
 _EVERYWHERE = (MEMORY_MB, VCPU, PCPU)

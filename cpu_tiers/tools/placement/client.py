@@ -18,12 +18,12 @@ from cpu_tiers.model.providers import Provider
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import DuplicateName, UnknownNames
 from cpu_tiers.placement.records import Consumer, Inventories, ListedProvider, Traits
+from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import NOVA_CONF, Settings
 from cpu_tiers.tools.placement.candidate_answer import read_answer
 from cpu_tiers.tools.placement.exchange import Exchange, Transport
 from cpu_tiers.tools.placement.response import PlacementResponse
-from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 
 
 class PlacementClient:

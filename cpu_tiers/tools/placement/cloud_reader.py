@@ -16,6 +16,8 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import COMPUTE_NODE, SHARING
 from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.placement.records import ListedProvider
+from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.memberships import (
     Names,
@@ -25,9 +27,7 @@ from cpu_tiers.tools.placement.memberships import (
     passing_deleted,
     traits_of_providers,
 )
-from cpu_tiers.tools.simulation.cloud import SimulatedCloud
-from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
-from cpu_tiers.tools.simulation.snapshot import Snapshot
+from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
 
 LOG = logging.getLogger(__name__)
 

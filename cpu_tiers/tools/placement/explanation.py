@@ -11,15 +11,15 @@ from itertools import chain
 
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud
+from cpu_tiers.tools.cloud_model.service_states import NOT_ASKED, ServiceStates
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import ReadProgress, untold
 from cpu_tiers.tools.placement.host_reader import read_hosts
-from cpu_tiers.tools.simulation.cloud import SimulatedCloud
-from cpu_tiers.tools.simulation.host_reason import HostReason, nearest
-from cpu_tiers.tools.simulation.reasons import Reasons
-from cpu_tiers.tools.simulation.server_queries import ServerQueries
-from cpu_tiers.tools.simulation.service_states import NOT_ASKED, ServiceStates
+from cpu_tiers.tools.reasons.host_reason import HostReason, nearest
+from cpu_tiers.tools.reasons.reasons import Reasons
+from cpu_tiers.tools.room.server_queries import ServerQueries
 from cpu_tiers.translators.numa import cheaper
 
 

@@ -11,10 +11,10 @@ from typing import Any
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import MAX_AMOUNT, SHARING
 from cpu_tiers.model.providers import Provider, ProviderIndex
+from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import ReadProgress, untold
 from cpu_tiers.tools.placement.memberships import aggregates_of_sharing, passing_deleted
-from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 
 
 def read_hosts(

@@ -5,15 +5,15 @@ A function raises ``PlacementError`` if Placement does not answer, or refuses.
 
 from collections.abc import Mapping, Sequence
 
+from cpu_tiers.tools.cloud_model.service_states import NOT_ASKED, ServiceStates
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import ReadProgress, untold
 from cpu_tiers.tools.placement.explanation import host_reason, read_reasons
-from cpu_tiers.tools.simulation.host_reason import HostReason, named
-from cpu_tiers.tools.simulation.reasons import Reasons
-from cpu_tiers.tools.simulation.repeated_claims import CloudRoom, HostRoom
-from cpu_tiers.tools.simulation.server_queries import ServerQueries
-from cpu_tiers.tools.simulation.service_states import NOT_ASKED, ServiceStates
+from cpu_tiers.tools.reasons.host_reason import HostReason, named
+from cpu_tiers.tools.reasons.reasons import Reasons
+from cpu_tiers.tools.room.repeated_claims import CloudRoom, HostRoom
+from cpu_tiers.tools.room.server_queries import ServerQueries
 
 JUST_FREED = "nothing any more: room came free meanwhile"
 

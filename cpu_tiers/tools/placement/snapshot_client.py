@@ -1,6 +1,6 @@
 """A client of Placement that reads a snapshot of a cloud, and sends no request.
 
-The cloud in memory (:mod:`cpu_tiers.tools.simulation`) answers the queries for allocation
+The cloud in memory (:mod:`cpu_tiers.tools.cloud_model`) answers the queries for allocation
 candidates by the rules of Placement. A command that reads Placement gives one answer for a
 snapshot and for the cloud at the time of the snapshot (decision D98).
 """
@@ -16,12 +16,12 @@ from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import PlacementError
 from cpu_tiers.placement.records import Inventories, ListedProvider, Traits
+from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.exchange import NEWEST, Exchange
 from cpu_tiers.tools.placement.response import PlacementResponse
-from cpu_tiers.tools.simulation.cloud import SimulatedCloud
-from cpu_tiers.tools.simulation.snapshot import Snapshot
 
 
 class NotInSnapshot(PlacementError):

@@ -17,6 +17,7 @@ from cliff.formatters.base import SingleFormatter
 from cpu_tiers.errors import printable
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids, is_file
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.documents import read_flavor
@@ -51,7 +52,6 @@ from cpu_tiers.tools.plan.verdicts import (
     room_verdict,
     unmoved,
 )
-from cpu_tiers.tools.simulation.snapshot import Snapshot
 
 LOG = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """The servers of a cloud in memory, the places where each could stand, and the free amounts.
 
 A place is an allocation candidate of a host as if the host had no servers, by the rules of the
-cloud in memory (:mod:`cpu_tiers.tools.simulation`), so a plan knows all that a place depends on:
+cloud in memory (:mod:`cpu_tiers.tools.cloud_model`), so a plan knows all that a place depends on:
 units, traits, NUMA nodes, shared pools, aggregates, shares. Pure.
 """
 
@@ -16,10 +16,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.tools.cloud_model.cloud import Allocations, SimulatedCloud, Solvers
+from cpu_tiers.tools.cloud_model.providers import HostProviders, Solution
 from cpu_tiers.tools.plan.program import Amounts, Row
-from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud, Solvers
-from cpu_tiers.tools.simulation.never_served import hosts_of
-from cpu_tiers.tools.simulation.providers import HostProviders, Solution
+from cpu_tiers.tools.reasons.never_served import hosts_of
 from cpu_tiers.translators.numa import read_form
 
 MOST_PLACES = 64

@@ -15,15 +15,15 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import DISK_GB
 from cpu_tiers.model.providers import ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.tools.plan.hosts import Hosts, Server, amounts_of, kind_of
-from cpu_tiers.tools.simulation.cloud import Allocations
-from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
-from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.snapshot_servers import (
+from cpu_tiers.tools.cloud_model.cloud import Allocations
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.cloud_model.snapshot_servers import (
     ServerGroup,
     SnapshotServer,
     SnapshotServers,
 )
+from cpu_tiers.tools.plan.hosts import Hosts, Server, amounts_of, kind_of
+from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
 
 QueriesOf = Callable[[Flavor], tuple[CandidateQuery, ...]]
 """Returns the queries for the migration of a server of a flavor.

@@ -1,9 +1,1 @@
-"""A cloud in memory: the hosts with room for a server, and the room left by a claim.
-
-``docs/reference/simulated-placement.rst`` has an example. Pure: no I/O, no configuration, no Nova.
-"""
-
-from cpu_tiers.model.providers import Provider as CloudProvider
-from cpu_tiers.tools.simulation.cloud import Allocations, ClaimRefused, Search, SimulatedCloud
-
-__all__ = ["Allocations", "ClaimRefused", "CloudProvider", "Search", "SimulatedCloud"]
+"""A stream of requests against a cloud in memory, under a policy. Pure."""

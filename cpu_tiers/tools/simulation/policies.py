@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU
-from cpu_tiers.tools.simulation.cloud import CloudChange, SimulatedCloud
-from cpu_tiers.tools.simulation.providers import HostProviders
+from cpu_tiers.tools.cloud_model.cloud import CloudChange, SimulatedCloud
+from cpu_tiers.tools.cloud_model.providers import HostProviders
 from cpu_tiers.weights import SCORINGS, Scoring
 
 NOVA = "nova"

@@ -12,7 +12,7 @@ from itertools import count
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.simulation.masking import masked_flavor
+from cpu_tiers.tools.cloud_model.masking import masked_flavor
 
 COLUMNS = ("time", "flavor", "lifetime")
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cpu_tiers.model.names import PCPU, VCPU
-from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
-from cpu_tiers.tools.simulation.entitlements import PlacedServer, TierFloors, tier_floors
-from cpu_tiers.tools.simulation.providers import HostProviders
+from cpu_tiers.tools.cloud_model.cloud import Allocations, SimulatedCloud
+from cpu_tiers.tools.cloud_model.providers import HostProviders
 from cpu_tiers.tools.simulation.requests import Arrival
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.tools.sold.entitlements import PlacedServer, TierFloors, tier_floors
 
 MOMENTS = 100
 """The course of a simulation has about this number of moments."""

@@ -11,7 +11,7 @@ from cpu_tiers.extra_specs.shares import Shares
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.names import PCPU, VCPU
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.simulation.cloud import Search, SimulatedCloud
+from cpu_tiers.tools.cloud_model.cloud import Search, SimulatedCloud
 from cpu_tiers.tools.simulation.policies import HostStates, Policy, with_weights
 from cpu_tiers.weights import Forest, Scoring, make_forest
 from cpu_tiers.weights.cost.amounts import HostTotals

@@ -1,9 +1,9 @@
 """Clouds of a few hosts with servers, whose servers a plan moves."""
 
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.snapshot_servers import SnapshotServer, SnapshotServers
-from tests.unit.simulation.clouds import provider
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.cloud_model.snapshot_servers import SnapshotServer, SnapshotServers
+from tests.unit.cloud_model.clouds import provider
 
 SMALL = Flavor(name="small", vcpus=4, memory_mb=16)
 LARGE = Flavor(name="large", vcpus=6, memory_mb=16)

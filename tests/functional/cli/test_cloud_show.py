@@ -12,7 +12,7 @@ from cpu_tiers.accounting.holdings import ConsumerId, Portion, ProviderId
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
+from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
 from tests.functional.conftest import CANNED
 from tests.functional.page.reading import rows_of
 from tests.functional.placement.providing import provide

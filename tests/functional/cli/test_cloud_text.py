@@ -8,13 +8,13 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from cpu_tiers.tools.cloud.cloud_text import print_cloud
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.frame.terminal import accept_any_text
 from cpu_tiers.tools.page.cloud import cloud_page
-from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.sold import sold_cloud
-from cpu_tiers.tools.simulation.sold_sums import TierRoom
+from cpu_tiers.tools.sold.sold import sold_cloud
+from cpu_tiers.tools.sold.sold_sums import TierRoom
 from tests.functional.page.clouds import cloud_of
-from tests.unit.simulation.clouds import provider
+from tests.unit.cloud_model.clouds import provider
 
 
 def text_of(names: list[str], *, width: int = 80, show_all: bool = False) -> str:

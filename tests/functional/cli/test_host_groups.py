@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
+from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
 from tests.functional.conftest import CANNED
 from tests.functional.placement.providing import provide, put_into_aggregate
 

@@ -9,8 +9,8 @@ import pytest
 
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.tools.simulation import CloudProvider
-from cpu_tiers.tools.simulation.snapshot import Snapshot
+from cpu_tiers.tools.cloud_model import CloudProvider
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.weights import SCORINGS
 
 Command = Callable[..., Any]

@@ -10,8 +10,8 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import NUMA_SERVER
 from cpu_tiers.model.numa import NODE_TRAIT, count_traits
-from cpu_tiers.tools.simulation import CloudProvider
-from cpu_tiers.tools.simulation.snapshot import Snapshot
+from cpu_tiers.tools.cloud_model import CloudProvider
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 
 Command = Callable[..., Any]
 MULTIPLIER = "quota:cpu_shares_multiplier"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.tools.simulation import CloudProvider
-from cpu_tiers.tools.simulation.snapshot import Snapshot
+from cpu_tiers.tools.cloud_model import CloudProvider
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 
 Command = Callable[..., Any]
 

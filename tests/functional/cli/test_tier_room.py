@@ -12,9 +12,9 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import COMPUTE_NODE, VCPU_SHARES
 from cpu_tiers.model.providers import Provider
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
-from cpu_tiers.tools.simulation.snapshot import Snapshot
+from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
 from tests.functional.conftest import CANNED
 from tests.functional.placement.providing import provide
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.tools.cloud_model import CloudProvider
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.page.cloud_data import AuditedHost, AuditFinding, GuestFigures
-from cpu_tiers.tools.simulation import CloudProvider
-from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.sold import SoldCloud, sold_cloud
+from cpu_tiers.tools.sold.sold import SoldCloud, sold_cloud
 from cpu_tiers.tools.tiers.tier import Tier
 
 HOSTILE = "</script><img src=x onerror=alert(1)>{{ 7*7 }}"

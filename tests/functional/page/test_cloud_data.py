@@ -3,14 +3,14 @@
 import pytest
 
 from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.page import cloud_data
 from cpu_tiers.tools.page.cloud import cloud_page
 from cpu_tiers.tools.page.cloud_data import LEAST, CloudData
-from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
-from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.sold import sold_cloud
+from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
+from cpu_tiers.tools.sold.sold import sold_cloud
 from tests.functional.page.clouds import GOLD, cloud_of, report_of
-from tests.unit.simulation.clouds import provider
+from tests.unit.cloud_model.clouds import provider
 
 
 def data_of(*names: str) -> CloudData:

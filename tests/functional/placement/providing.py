@@ -7,8 +7,8 @@ from dataclasses import replace
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.placement.records import Inventories, Traits
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.simulation.snapshot import Snapshot
 
 MANY = 1_000_000
 

@@ -6,7 +6,7 @@ from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.records import Inventories
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.simulation.server_queries import ServerQueries
+from cpu_tiers.tools.room.server_queries import ServerQueries
 from tests.functional.placement.providing import provide
 
 VCPU = {"VCPU": 1}

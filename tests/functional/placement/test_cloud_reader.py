@@ -7,10 +7,10 @@ import pytest
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.records import Consumer
+from cpu_tiers.tools.cloud_model.cloud import identity
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import read_whole_cloud
-from cpu_tiers.tools.simulation.cloud import identity
-from cpu_tiers.tools.simulation.snapshot import Snapshot
 from tests.functional.placement.providing import provide, put_into_aggregate
 from tests.random_clouds.providers import placement_rows
 from tests.random_clouds.states import CLASSES, SHARES, TRAITS, draw_query, draw_state, write_state

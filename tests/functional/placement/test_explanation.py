@@ -10,9 +10,9 @@ from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.explanation import Explanation, explain
 from cpu_tiers.tools.placement.room import read_room
-from cpu_tiers.tools.simulation.host_reason import ClaimLimit, HostReason
-from cpu_tiers.tools.simulation.reasons import ANCHOR
-from cpu_tiers.tools.simulation.server_queries import ServerQueries, server_queries
+from cpu_tiers.tools.reasons.host_reason import ClaimLimit, HostReason
+from cpu_tiers.tools.reasons.reasons import ANCHOR
+from cpu_tiers.tools.room.server_queries import ServerQueries, server_queries
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.numa import cheaper
 from tests.functional.placement.providing import provide, put_into_aggregate

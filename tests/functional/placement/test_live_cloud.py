@@ -13,10 +13,10 @@ from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.names import SHARING
 from cpu_tiers.placement.errors import PlacementRefused
 from cpu_tiers.placement.records import Consumer, ListedProvider
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.placement import cloud_reader
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import read_sold_cloud, read_whole_cloud
-from cpu_tiers.tools.simulation.snapshot import Snapshot
 from tests.functional.placement.providing import (
     content,
     one_by_one,

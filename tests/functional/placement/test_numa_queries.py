@@ -19,7 +19,7 @@ from cpu_tiers.model.numa import NODE_TRAIT, node_name, page_traits, pages_name
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import embedded_placement
 from cpu_tiers.tools.placement.sync import sync
-from cpu_tiers.tools.simulation.server_queries import server_queries
+from cpu_tiers.tools.room.server_queries import server_queries
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.numa import cheaper
 from tests.functional.placement.providing import provide, put_into_aggregate

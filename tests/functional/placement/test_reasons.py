@@ -15,12 +15,12 @@ import pytest
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import NUMA_SERVER
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
+from cpu_tiers.tools.cloud_model import CloudProvider
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.explanation import read_reasons
-from cpu_tiers.tools.simulation import CloudProvider
-from cpu_tiers.tools.simulation.host_reason import ClaimLimit, HostReason
-from cpu_tiers.tools.simulation.reasons import Reasons
+from cpu_tiers.tools.reasons.host_reason import ClaimLimit, HostReason
+from cpu_tiers.tools.reasons.reasons import Reasons
 from cpu_tiers.translators import fallback, translate
 from cpu_tiers.translators.constraints import constraints, without
 from cpu_tiers.translators.numa import cheaper

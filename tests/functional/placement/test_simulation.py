@@ -12,9 +12,9 @@ from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
 from cpu_tiers.placement.errors import InsufficientCapacity
 from cpu_tiers.placement.records import Consumer
+from cpu_tiers.tools.cloud_model import Allocations, ClaimRefused, SimulatedCloud
+from cpu_tiers.tools.cloud_model.cloud import identity
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.simulation import Allocations, ClaimRefused, SimulatedCloud
-from cpu_tiers.tools.simulation.cloud import identity
 from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.random_clouds.states import (

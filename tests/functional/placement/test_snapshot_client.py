@@ -11,18 +11,18 @@ import pytest
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.records import Consumer
+from cpu_tiers.tools.cloud_model import SimulatedCloud
+from cpu_tiers.tools.cloud_model.cloud import identity
+from cpu_tiers.tools.cloud_model.masking import masked
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud, read_whole_cloud
 from cpu_tiers.tools.placement.explanation import Explanation, explain
 from cpu_tiers.tools.placement.inventories import read_excesses, survey
 from cpu_tiers.tools.placement.room import read_room
 from cpu_tiers.tools.placement.snapshot_client import NotInSnapshot, SnapshotClient
-from cpu_tiers.tools.simulation import SimulatedCloud
-from cpu_tiers.tools.simulation.cloud import identity
-from cpu_tiers.tools.simulation.masking import masked
-from cpu_tiers.tools.simulation.never_served import never_served
-from cpu_tiers.tools.simulation.server_queries import ServerQueries
-from cpu_tiers.tools.simulation.snapshot import Snapshot
+from cpu_tiers.tools.reasons.never_served import never_served
+from cpu_tiers.tools.room.server_queries import ServerQueries
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from tests import made_once
 from tests.draws import clouds, repeatable

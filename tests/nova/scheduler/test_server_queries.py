@@ -10,7 +10,7 @@ from cpu_tiers.conf import compute
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.nova import options
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.tools.simulation.server_queries import SchedulerOptions, server_queries
+from cpu_tiers.tools.room.server_queries import SchedulerOptions, server_queries
 from cpu_tiers.translators import ServerRequest
 
 Properties = Mapping[str, str]

@@ -27,7 +27,7 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.numa import NODE_TRAIT, count_traits, page_traits
 from cpu_tiers.nova.scheduler import typical_servers
-from cpu_tiers.tools.simulation import Allocations, CloudProvider, SimulatedCloud
+from cpu_tiers.tools.cloud_model import Allocations, CloudProvider, SimulatedCloud
 from cpu_tiers.tools.simulation.policies import WEIGHERS, HostStates, Policy
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.translators import ServerRequest, fallback, translate

@@ -8,11 +8,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cpu_tiers.tools.cloud.cloud_metrics import CloudMetrics
-from cpu_tiers.tools.simulation.server_queries import DISABLED_TRAIT
-from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.sold import SoldCloud, sold_cloud
-from cpu_tiers.tools.simulation.sold_sums import TierRoom
-from tests.unit.simulation.clouds import provider
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
+from cpu_tiers.tools.sold.sold import SoldCloud, sold_cloud
+from cpu_tiers.tools.sold.sold_sums import TierRoom
+from tests.unit.cloud_model.clouds import provider
 
 ROOT = Path(__file__).parents[3]
 RULES = ROOT / "etc" / "prometheus" / "cpu-tiers.rules.yml"

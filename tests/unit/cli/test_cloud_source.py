@@ -8,8 +8,8 @@ import pytest
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.frame.cloud_source import CloudSource
-from cpu_tiers.tools.simulation.snapshot import Snapshot
 
 GOLD = Flavor(name="gold", vcpus=1, memory_mb=1)
 

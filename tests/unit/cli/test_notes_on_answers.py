@@ -7,6 +7,7 @@ from oslo_config import cfg
 
 from cpu_tiers.conf.read import read_config
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.tools.cloud_model.service_states import ServiceStates
 from cpu_tiers.tools.frame.notes_on_answers import (
     tell_left_out,
     tell_notes_on_weighers,
@@ -14,7 +15,6 @@ from cpu_tiers.tools.frame.notes_on_answers import (
     tell_unknown_states,
     unknown_additions,
 )
-from cpu_tiers.tools.simulation.service_states import ServiceStates
 
 
 def conf_of(tmp_path: Path, text: str) -> cfg.ConfigOpts:

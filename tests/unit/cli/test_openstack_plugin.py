@@ -82,7 +82,7 @@ assert main(["flavor", "show", "--help"]) == 0
     assert not ours & {
         "cpu_tiers.tools.cloud.explain",
         "cpu_tiers.tools.cgroup",
-        "cpu_tiers.tools.simulation",
+        "cpu_tiers.tools.cloud_model",
     }
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from cpu_tiers.tools.cloud.simulation_text import policy_values
 from cpu_tiers.tools.simulation.comparison import compare
-from cpu_tiers.tools.simulation.entitlements import TierFloors
 from cpu_tiers.tools.simulation.run import Outcome
 from cpu_tiers.tools.simulation.scheduler import Demand
+from cpu_tiers.tools.sold.entitlements import TierFloors
 
 
 def outcome(

@@ -11,7 +11,7 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.cloud.tier_flavors import TierFlavor, tier_flavors
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.server_request import request_of
-from cpu_tiers.tools.simulation.sold import SoldPart
+from cpu_tiers.tools.sold.sold import SoldPart
 from tests.unit.compute_api.catalog import Catalog
 
 GOLD = {"quota:cpu_shares_multiplier": "100"}

@@ -4,13 +4,13 @@ from contextlib import nullcontext
 from typing import Any
 
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.cloud_model.snapshot_servers import ServerGroup, SnapshotServer
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of
 from cpu_tiers.tools.placement.snapshot_client import SnapshotClient
-from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.snapshot_servers import ServerGroup, SnapshotServer
+from tests.unit.cloud_model.clouds import provider
 from tests.unit.compute_api.catalog import Catalog
-from tests.unit.simulation.clouds import provider
 
 FLAVOR = {"original_name": "f", "vcpus": 1, "ram": 2, "disk": 0, "extra_specs": {}}
 SERVERS = [

@@ -2,9 +2,9 @@
 
 import pytest
 
+from cpu_tiers.tools.cloud_model.service_states import ComputeService
 from cpu_tiers.tools.compute_api import ComputeApiUnavailable
 from cpu_tiers.tools.compute_services import read_compute_services
-from cpu_tiers.tools.simulation.service_states import ComputeService
 from tests.unit.compute_api.catalog import Catalog
 
 HYPERVISORS = "/os-hypervisors/detail?limit=1000"

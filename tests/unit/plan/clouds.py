@@ -6,10 +6,10 @@ from typing import Any
 
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.tools.cloud_model import SimulatedCloud
 from cpu_tiers.tools.plan.hosts import Hosts, Server, amounts_of, kind_of
 from cpu_tiers.tools.plan.planner import Plan
-from cpu_tiers.tools.simulation import SimulatedCloud
-from tests.unit.simulation.clouds import group, provider, query
+from tests.unit.cloud_model.clouds import group, provider, query
 
 
 def server(name: str, host: str, *, asks: CandidateQuery | None = None, **amounts: int) -> Server:

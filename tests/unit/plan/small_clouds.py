@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cpu_tiers.tools.plan.hosts import Hosts, Server
+from tests.unit.cloud_model.clouds import provider
 from tests.unit.plan.clouds import hosts_of, server
-from tests.unit.simulation.clouds import provider
 
 MOST = 4
 """Brute force tries up to so many moves."""

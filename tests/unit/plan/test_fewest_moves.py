@@ -8,9 +8,9 @@ import pytest
 from cpu_tiers.tools.plan.hosts import Hosts
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from tests.draws import SEED, part
+from tests.unit.cloud_model.clouds import group, query
 from tests.unit.plan.clouds import assert_each_step_fits
 from tests.unit.plan.small_clouds import MOST, Places, SmallCloud
-from tests.unit.simulation.clouds import group, query
 
 
 def check(hosts: Hosts, question: Question, least: int | None, *, is_done: bool) -> Plan:

@@ -2,8 +2,8 @@
 
 from cpu_tiers.tools.plan.hosts import Migration, Server
 from cpu_tiers.tools.plan.order import ordered
+from tests.unit.cloud_model.clouds import provider
 from tests.unit.plan.clouds import equal_hosts, hosts_of, server
-from tests.unit.simulation.clouds import provider
 
 
 def to(each: Server, host: str) -> Migration:

@@ -6,8 +6,8 @@ import pytest
 
 from cpu_tiers.tools.plan.hosts import Room
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
+from tests.unit.cloud_model.clouds import group, provider, query
 from tests.unit.plan.clouds import assert_each_step_fits, equal_hosts, hosts_of, server
-from tests.unit.simulation.clouds import group, provider, query
 
 SOLVERS = [pytest.param(20, id="with the solver"), pytest.param(0, id="with the search")]
 

@@ -7,18 +7,18 @@ import pytest
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.plan.hosts import Server
-from cpu_tiers.tools.plan.read import NO_SERVERS, hosts_named, read_cloud, unknown_of
-from cpu_tiers.tools.simulation.masking import masked
-from cpu_tiers.tools.simulation.server_queries import server_queries
-from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.snapshot_servers import (
+from cpu_tiers.tools.cloud_model.masking import masked
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.cloud_model.snapshot_servers import (
     ServerGroup,
     SnapshotServer,
     SnapshotServers,
 )
+from cpu_tiers.tools.plan.hosts import Server
+from cpu_tiers.tools.plan.read import NO_SERVERS, hosts_named, read_cloud, unknown_of
+from cpu_tiers.tools.room.server_queries import server_queries
 from cpu_tiers.translators import ServerRequest
-from tests.unit.simulation.clouds import provider
+from tests.unit.cloud_model.clouds import provider
 
 FLAVOR = Flavor(name="f", vcpus=2, memory_mb=4, root_gb=8)
 PROVIDERS = (

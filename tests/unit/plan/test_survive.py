@@ -5,8 +5,8 @@ from dataclasses import replace
 from cpu_tiers.tools.plan.hosts import Hosts
 from cpu_tiers.tools.plan.planner import Plan, Question
 from cpu_tiers.tools.plan.survive import Sets, Survival, Survivors, fullest_sets, make_survive
+from tests.unit.cloud_model.clouds import provider
 from tests.unit.plan.clouds import equal_hosts, hosts_of, server
-from tests.unit.simulation.clouds import provider
 
 
 def homeless(hosts: Hosts, *failed: str) -> list[str]:

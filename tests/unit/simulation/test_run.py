@@ -2,12 +2,12 @@
 
 import pytest
 
-from cpu_tiers.tools.simulation import SimulatedCloud
+from cpu_tiers.tools.cloud_model import SimulatedCloud
 from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
 from cpu_tiers.tools.simulation.requests import Arrival
 from cpu_tiers.tools.simulation.run import Moment, Outcome, simulate
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
-from tests.unit.simulation.clouds import SHARES, group, provider, query
+from tests.unit.cloud_model.clouds import SHARES, group, provider, query
 
 DEMANDS = {
     "small": Demand(flavor="small", queries=(query(group(VCPU=2, MEMORY_MB=1)),)),

@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from cpu_tiers.tools.simulation import CloudProvider, SimulatedCloud
+from cpu_tiers.tools.cloud_model import CloudProvider, SimulatedCloud
 from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
-from tests.unit.simulation.clouds import group, provider, query
+from tests.unit.cloud_model.clouds import group, provider, query
 
 
 def host(name: str, vcpus: int, memory_mb: int, cards: int = 0) -> list[CloudProvider]:

@@ -5,12 +5,12 @@ import random
 import pytest
 
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.simulation import SimulatedCloud
+from cpu_tiers.tools.cloud_model import SimulatedCloud
 from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.scheduler import AnsweredTrees, Demand, Scheduler
 from cpu_tiers.weights import Scoring, make_forest
 from cpu_tiers.weights.cost.gradient import History
-from tests.unit.simulation.clouds import CARDS, SHARES, group, provider, query
+from tests.unit.cloud_model.clouds import CARDS, SHARES, group, provider, query
 
 ONLY_OURS = {"ram": 0.0, "cpu": 0.0, "disk": 0.0, "num_instances": 0.0}
 QUERIES = {

@@ -1,0 +1,1 @@
+"""Why a host has no room for a server. Pure."""

@@ -1,0 +1,1 @@
+"""What of a cloud is sold, what is kept of it, and what is left. Pure."""

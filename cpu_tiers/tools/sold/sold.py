@@ -1,0 +1,291 @@
+"""What of a cloud is sold and what is left, by provider, host, resource class and tier.
+
+Placement does not know tiers. The tier of a consumer follows from its allocations: VCPU_SHARES for
+each VCPU. Pure.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple
+
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.model.providers import Provider, ProviderIndex
+from cpu_tiers.tools.cloud_model.service_states import ALL_UP, ServiceStates
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
+from cpu_tiers.tools.tiers.sold import Sale
+from cpu_tiers.tools.tiers.tier import Tier, tier_of_amounts
+
+FIRST_CLASSES = (VCPU, VCPU_SHARES, PCPU, MEMORY_MB, "DISK_GB")
+"""The resource classes that are shown first, in this order."""
+
+
+class TierSale(NamedTuple):
+    """What the consumers of a tier have of a resource class of a provider.
+
+    :param servers: the number of consumers. The allocations of a migration are a consumer of
+        their own.
+    """
+
+    servers: int
+    used: int
+
+
+NOTHING = TierSale(0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoldAmount:
+    """A resource class of a provider, with the sold amount.
+
+    :param host: the name of the root provider.
+    :param capacity: what can be allocated. Of an inventory that is reserved whole, as by Nova
+        while a node of Ironic or a one-time device is used, the used amount.
+    :param tiers: by the name of the tier; the amounts add up to ``used``.
+    :param reserved: how much more could be allocated if nothing was reserved.
+    """
+
+    host: str
+    provider: str
+    resource_class: str
+    capacity: int
+    used: int
+    tiers: Mapping[str, TierSale]
+    reserved: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether more is allocated than the whole amount: total x ratio."""
+        return self.used > self.capacity + self.reserved
+
+    @property
+    def is_of_reserved(self) -> bool:
+        """Tell whether a part of what is reserved is allocated, and no more."""
+        return self.used > self.capacity and not self.is_over
+
+
+class SoldPart(NamedTuple):
+    """What a consumer has of a resource class of a provider."""
+
+    consumer: str
+    tier: str
+    host: str
+    provider: str
+    resource_class: str
+    amount: int
+
+
+SEVERAL_HOSTS = "server on several hosts"
+MIGRATION = "migration"
+NO_SERVER = "no server of Nova"
+
+
+class UnsettledConsumer(NamedTuple):
+    """A consumer that a move of a server may have left behind.
+
+    :param kind: :data:`SEVERAL_HOSTS`, :data:`MIGRATION` or :data:`NO_SERVER`.
+    :param hosts: the names of the root providers.
+    """
+
+    consumer: str
+    kind: str
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoldCloud:
+    """A cloud with the sold amounts.
+
+    :param amounts: sorted by host, provider and resource class; each host's root comes first.
+    :param parts: what each consumer has, in the same order.
+    :param hosts: the names of the root providers whose trees have CPUs.
+    :param disabled: those of ``hosts`` on which nova-scheduler places no server, because their
+        nova-compute is disabled.
+    :param down: those of ``hosts`` whose nova-compute is down.
+    :param strangers: the names of providers that are left out, because no nova-compute has them.
+    :param sales: what each host sells, without hosts that sell no shares.
+    :param note: what was not looked at, to follow the number of hosts.
+    :param no_servers: the type of each consumer that is no server of Nova, such as ``MIGRATION``;
+        empty if the type is unknown.
+    """
+
+    amounts: tuple[SoldAmount, ...]
+    parts: tuple[SoldPart, ...]
+    hosts: frozenset[str]
+    disabled: frozenset[str] = frozenset()
+    down: frozenset[str] = frozenset()
+    strangers: tuple[str, ...] = ()
+    sales: Mapping[str, Sale] = field(default_factory=dict)
+    note: str = ""
+    no_servers: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def domain(self) -> str:
+        """Return the common domain of the names of all hosts, for example ``.example.org``."""
+        return common_domain(self.hosts)
+
+    def short_name(self, host: str, provider: str = "") -> str:
+        """Return the name of a host, or of a provider of its tree, without the common domain."""
+        short = host.removesuffix(self.domain)
+        return short + provider[len(host) :] if provider.startswith(host) else provider or short
+
+    @property
+    def tiers(self) -> Mapping[str, str]:
+        """Return the tier of each consumer, by the consumer's uuid."""
+        return {part.consumer: part.tier for part in self.parts}
+
+    @property
+    def excesses(self) -> tuple[SoldAmount, ...]:
+        """Return the amounts with more allocated than the whole amount."""
+        return tuple(amount for amount in self.amounts if amount.is_over)
+
+    @cached_property
+    def unsettled(self) -> tuple[UnsettledConsumer, ...]:
+        """Return the consumers that a move may have left behind, sorted by uuid.
+
+        During an evacuation and after a move that has failed, a server has CPUs or memory of
+        several hosts. During a resize, a migration has those of the former host.
+        """
+        hosts: dict[str, set[str]] = {}
+        for part in self.parts:
+            if part.consumer in self.no_servers or part.resource_class in (VCPU, PCPU, MEMORY_MB):
+                hosts.setdefault(part.consumer, set()).add(part.host)
+        return tuple(
+            UnsettledConsumer(consumer, kind, tuple(sorted(consumer_hosts)))
+            for consumer, consumer_hosts in sorted(hosts.items())
+            if (kind := self._kind(consumer, len(consumer_hosts)))
+        )
+
+    def _kind(self, consumer: str, hosts: int) -> str:
+        """Return what a consumer is; empty for a server on a single host."""
+        kind = self.no_servers.get(consumer)
+        if kind is None:
+            return SEVERAL_HOSTS if hosts > 1 else ""
+        return MIGRATION if kind == MIGRATION.upper() else NO_SERVER
+
+    @property
+    def of_reserved(self) -> tuple[SoldAmount, ...]:
+        """Return the amounts with a part of the reserved amount allocated."""
+        return tuple(amount for amount in self.amounts if amount.is_of_reserved)
+
+
+def sold_cloud(
+    snapshot: Snapshot,
+    tiers: Iterable[Tier],
+    states: ServiceStates = ALL_UP,
+    no_servers: Mapping[str, str] = MappingProxyType({}),
+) -> SoldCloud:
+    """Return the sold amounts of a cloud.
+
+    :param tiers: the tiers that have names.
+    :param states: what Nova says of the hosts.
+    :param no_servers: as for :class:`SoldCloud`.
+    """
+    snapshot, strangers = snapshot.without_trees(states.strangers)
+    providers = ProviderIndex(snapshot.providers)
+    hosts_by_id = {uuid: providers.root(uuid).name for uuid in providers.by_id}
+    ordered = sorted(
+        snapshot.providers, key=lambda p: (hosts_by_id[p.uuid], p.parent is not None, p.name)
+    )
+    parts = _parts_by_provider(snapshot, tuple(tiers), providers)
+    amounts: list[SoldAmount] = []
+    listed: list[SoldPart] = []
+    for provider in ordered:
+        provider_parts = parts.get(provider.uuid, {})
+        for name in sorted({*provider.inventories, *provider_parts} - {NUMA_SERVER}):
+            sold = sorted(provider_parts.get(name, ()))
+            inventory = provider.inventories.get(name)
+            amounts.append(_amount(hosts_by_id[provider.uuid], provider, name, inventory, sold))
+            listed += sold
+    hosts = frozenset(a.host for a in amounts if a.resource_class in (VCPU, PCPU))
+    disabled = (p.name for p in ordered if p.parent is None and DISABLED_TRAIT in p.traits)
+    return SoldCloud(
+        amounts=tuple(amounts),
+        parts=tuple(listed),
+        hosts=hosts,
+        disabled=hosts.intersection(disabled),
+        down=hosts.intersection(providers.name(uuid) for uuid in states.down),
+        strangers=strangers,
+        sales={
+            tree[0].name: sale
+            for tree in providers.trees().values()
+            if (sale := Sale.of_tree(provider.inventories for provider in tree))
+        },
+        note=states.note if hosts else "",
+        no_servers=no_servers,
+    )
+
+
+def _parts_by_provider(
+    snapshot: Snapshot, tiers: Sequence[Tier], providers: ProviderIndex
+) -> dict[str, dict[str, list[SoldPart]]]:
+    """Return what each consumer has of each provider, by the uuid and by resource class."""
+    parts: dict[str, dict[str, list[SoldPart]]] = {}
+    known: dict[object, str] = {}
+    for consumer, allocations in snapshot.consumers.items():
+        tier = _tier(allocations.values(), tiers, known)
+        for uuid, held in allocations.items():
+            host, provider_name = providers.root(uuid).name, providers.by_id[uuid].name
+            of_provider = parts.setdefault(uuid, {})
+            for name, amount in held.items():
+                part = SoldPart(consumer, tier, host, provider_name, name, amount)
+                of_provider.setdefault(name, []).append(part)
+    return parts
+
+
+def _tier(
+    allocations: Collection[Mapping[str, int]], tiers: Sequence[Tier], known: dict[object, str]
+) -> str:
+    """Return the tier of a consumer.
+
+    :param known: the tiers so far, by the allocated amounts: most servers have equal amounts.
+    """
+    key = tuple([tuple(amounts.items()) for amounts in allocations])
+    if key not in known:
+        known[key] = tier_of_amounts(allocations, tiers)
+    return known[key]
+
+
+def common_domain(names: Iterable[str]) -> str:
+    """Return the domain that all names have, with its first point; empty without such a domain."""
+    domains = [name.split(".")[:0:-1] for name in names]  # without the first label, from the end
+    common = list[str]()
+    for labels in zip(*domains, strict=False):
+        if len({*labels}) > 1:
+            break
+        common.insert(0, labels[0])
+    # An address has no domain.
+    return f".{'.'.join(common)}" if common and not common[-1].isdecimal() else ""
+
+
+def _amount(
+    host: str, provider: Provider, name: str, inventory: Inventory | None, parts: list[SoldPart]
+) -> SoldAmount:
+    used, limit, capacity = sum(part.amount for part in parts), 0, 0
+    if inventory:
+        limit, capacity = inventory.limit, inventory.capacity
+        if inventory.is_reserved_whole:
+            capacity = min(used, limit)
+    tiers = added((part.tier, 1, part.amount) for part in parts) if parts else {}
+    return SoldAmount(
+        host=host,
+        provider=provider.name,
+        resource_class=name,
+        capacity=capacity,
+        used=used,
+        tiers=dict(sorted(tiers.items())),
+        reserved=limit - capacity,
+    )
+
+
+def added(sales: Iterable[tuple[str, int, int]]) -> dict[str, TierSale]:
+    """Return the sum of servers and of used amounts of each tier, by the name of the tier."""
+    sums: dict[str, list[int]] = {}
+    for tier, servers, used in sales:
+        tier_sums = sums.setdefault(tier, [0, 0])
+        tier_sums[0] += servers
+        tier_sums[1] += used
+    return {tier: TierSale(*tier_sums) for tier, tier_sums in sums.items()}

@@ -1,0 +1,90 @@
+"""The sold CPUs of a server of each tier on each kind of host, and the hosts that keep less. Pure.
+
+Placement tells the claims and the inventories. It does not tell the weight of a server without
+a tier, which the version of cgroup on the host decides.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+from cpu_tiers.model.names import VCPU, VCPU_SHARES
+from cpu_tiers.tools.sold.sold import SoldCloud
+from cpu_tiers.tools.sold.sold_sums import TierRoom
+from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT
+from cpu_tiers.tools.tiers.sold import CLASS_CPUS
+
+
+class TierPromise(NamedTuple):
+    """What a server of the flavor that stands for a tier gets on the hosts of a kind, in CPUs.
+
+    :param hosts: how many hosts have so many CPUs, and sell shares for the same part of a CPU.
+    :param cpus: the shared CPUs of each of these hosts.
+    :param promised: what the kernel keeps of the sold CPUs on a host that is sold full.
+    :param vcpus: the vCPUs of the server.
+    """
+
+    tier: str
+    hosts: int
+    cpus: int
+    sold: Fraction
+    promised: Fraction
+    vcpus: int
+
+    @property
+    def has_class(self) -> bool:
+        """Tell whether the promise proves the class V of SCS-0100."""
+        return self.promised >= Fraction(str(CLASS_CPUS)) * self.vcpus
+
+
+def tier_promises(rooms: Iterable[TierRoom], cloud: SoldCloud) -> Iterator[TierPromise]:
+    """Yield what each tier is sold on each kind of host, the most frequent kind first."""
+    kinds = Counter(cloud.sales.values()).most_common()
+    for room in rooms:
+        if room.shares and room.vcpus:
+            for sale, hosts in kinds:
+                sold = sale.sold(room.shares, room.vcpus)
+                kept = sale.promised(room.shares, room.vcpus)
+                yield TierPromise(room.tier, hosts, sale.cpus, sold, kept, room.vcpus)
+
+
+class OversoldHost(NamedTuple):
+    """A host whose servers weigh more than the host sells while all of them run.
+
+    :param shares: what the host sells.
+    :param sold: the shares that servers with a tier have.
+    :param untiered: the number of servers without a tier that have shared CPUs.
+    """
+
+    host: str
+    shares: Fraction
+    sold: int
+    untiered: int
+
+    def kept(self, version: int) -> Fraction:
+        """Return the part of the sold CPUs that is left with a version of cgroup, at most 1."""
+        weights = self.sold + self.untiered * DEFAULT_WEIGHT[version]
+        return min(Fraction(1), self.shares / weights)
+
+
+def oversold_hosts(cloud: SoldCloud) -> list[OversoldHost]:
+    """Return the hosts with tiers that keep less than their sold CPUs with a version of cgroup.
+
+    A host is left out if it keeps everything with version 1, in which a server weighs most. The
+    hosts with the least kept part come first.
+    """
+    sold, vcpus = Counter[str](), dict[str, set[str]]()
+    with_shares = dict[str, set[str]]()
+    for part in cloud.parts:
+        if part.resource_class == VCPU_SHARES and part.amount:
+            sold[part.host] += part.amount
+            with_shares.setdefault(part.host, set()).add(part.consumer)
+        elif part.resource_class == VCPU and part.amount:
+            vcpus.setdefault(part.host, set()).add(part.consumer)
+    hosts = [
+        OversoldHost(host, sale.for_sale, sold[host], len(vcpus.get(host, set()) - tiered))
+        for host, sale in cloud.sales.items()
+        if (tiered := with_shares.get(host, set()))
+    ]
+    return sorted((host for host in hosts if host.kept(1) < 1), key=lambda host: host.kept(1))

@@ -1,0 +1,55 @@
+"""The queries for a server, with what Nova's filters add."""
+
+from typing import Any
+
+import pytest
+
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.tools.room.server_queries import SchedulerOptions, server_queries
+from cpu_tiers.translators import ServerRequest
+from cpu_tiers.translators.numa import cheaper
+
+DISABLED = "root_required=!COMPUTE_STATUS_DISABLED"
+PINNED = {"hw:cpu_policy": "dedicated", "hw:emulator_threads_policy": "isolate"}
+AGGREGATE = frozenset({frozenset({"b", "a"})})
+
+
+def server(specs: dict[str, str], *, shares: bool = False, numa: bool = False) -> ServerRequest:
+    flavor = Flavor(name="f", vcpus=2, memory_mb=512, extra_specs=specs)
+    return ServerRequest(flavor=flavor, query_vcpu_shares=shares, query_numa=numa)
+
+
+def texts(request: ServerRequest, **options: Any) -> list[str]:
+    first, otherwise, _ = server_queries(request, options=SchedulerOptions(**options))
+    return [query.to_query_string() for query in (*first, *otherwise)]
+
+
+def test_a_disabled_host_is_no_candidate() -> None:
+    assert texts(server({})) == [f"resources=MEMORY_MB:512,VCPU:2&{DISABLED}"]
+
+
+def test_dedicated_cpus_may_be_vcpu_where_no_host_has_pcpu() -> None:
+    # The PCPU for emulator threads is only in the first query, as in Nova.
+    first = f"resources=MEMORY_MB:512,PCPU:3&{DISABLED}"
+    assert texts(server(PINNED)) == [first, f"resources=MEMORY_MB:512,VCPU:2&{DISABLED}"]
+    assert texts(server(PINNED), disable_fallback_pcpu_query=True) == [first]
+
+
+@pytest.mark.parametrize(("shares", "count"), [(True, 1), (False, 0)])
+def test_traits_of_hosts_that_give_a_weight(shares: bool, count: int) -> None:
+    request = server({"quota:cpu_shares_multiplier": "2"}, shares=shares)
+    (query,) = texts(request, require_host_traits=True)
+    assert query.count("COMPUTE_CPU_SHARES_MULTIPLIER") == count
+
+
+def test_aggregates_of_a_host() -> None:
+    (query,), *_ = server_queries(server({}), member_of=AGGREGATE)
+    assert "&member_of=in:a,b&" in query.to_query_string()
+
+
+def test_aggregates_of_a_host_with_numa_nodes_belong_to_the_root() -> None:
+    request = server({"hw:numa_nodes": "1"}, numa=True)
+    own, fallback = server_queries(request, member_of=AGGREGATE).first
+    sent = cheaper(own).to_query_string()
+    assert sent.startswith("resources=CUSTOM_NUMA_SERVER:1&member_of=in:a,b&")
+    assert "&member_of=in:a,b" in fallback.to_query_string()
