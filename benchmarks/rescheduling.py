@@ -157,7 +157,7 @@ def part(count: int, free: int) -> float:
 def mended(snapshot: Snapshot, moves: int, seconds: float) -> tuple[Plan, float, float]:
     """Return a plan, the useless part of the free CPUs after it, and the bound of this part."""
     hosts = read_cloud(snapshot, no_queries)
-    free = sum(max(0, n) for (_, name), n in hosts.room().free.items() if name == PCPU)
+    free = sum(max(0, n) for (_, name), n in hosts.room().amounts().items() if name == PCPU)
     question = Question(room=_ROOM, wanted=None, most_moves=moves)
     plan = make_plan(hosts, question, seconds=seconds)
     bound = plan.after if plan.bound is None else plan.bound

@@ -35,7 +35,7 @@ from cpu_tiers.tools.frame.server_request import (
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, shortened, wrapped
 from cpu_tiers.tools.placement.room import count_more, read_room
-from cpu_tiers.tools.room.repeated_claims import CloudRoom
+from cpu_tiers.tools.room.count import CloudRoom
 from cpu_tiers.tools.room.server_queries import ServerQueries
 from cpu_tiers.tools.sold.sold import SoldPart
 from cpu_tiers.tools.sold.sold_sums import TierRoom

@@ -11,8 +11,11 @@ from cpu_tiers.model.inventory import ClaimUnits, Inventory
 from cpu_tiers.model.names import MEMORY_MB, PCPU, SHARING, VCPU
 from cpu_tiers.model.providers import Provider
 
-NOT_OF_POOLS = frozenset({VCPU, PCPU, MEMORY_MB})
-"""A provider with such an inventory is no pool."""
+OF_HOSTS = frozenset({VCPU, PCPU, MEMORY_MB})
+"""A tree with such an inventory is a host of servers, and no pool."""
+
+Row = tuple[str, str]
+"""The uuid of a provider, and a resource class of the provider."""
 
 
 class Stock:
@@ -45,13 +48,15 @@ class SimulatedProvider:
     """A resource provider whose free amounts change with claims.
 
     :ivar stocks: the inventories by resource class.
+    :ivar rows: the same inventories as rows.
     """
 
-    __slots__ = ("_summary", "root", "state", "stocks")
+    __slots__ = ("_summary", "root", "rows", "state", "stocks")
 
     def __init__(self, state: Provider, root: str) -> None:
         self.state = state
         self.root = root
+        self.rows: tuple[Row, ...] = tuple((state.uuid, name) for name in state.inventories)
         self.stocks = {
             name: Stock(name, inventory, state.used.get(name, 0))
             for name, inventory in state.inventories.items()
@@ -159,10 +164,10 @@ class HostProviders:
     :param layouts: the known layouts, to which that of the host is added.
     :ivar root: the uuid of the root provider, which stands for the host.
     :ivar own: the providers of the tree itself.
-    :ivar stocks: the inventories of all providers.
+    :ivar stocks: the inventories of all providers, and ``rows`` their rows.
     """
 
-    __slots__ = ("_layout", "_layouts", "owners", "providers", "root", "stocks", "tree")
+    __slots__ = ("_layout", "_layouts", "providers", "root", "rows", "stocks", "tree")
 
     def __init__(
         self,
@@ -175,7 +180,9 @@ class HostProviders:
         self.stocks: tuple[Stock, ...] = tuple(
             stock for provider in self.providers for stock in provider.stocks.values()
         )
-        self.owners = tuple(provider.uuid for provider in self.providers for _ in provider.stocks)
+        self.rows: tuple[Row, ...] = tuple(
+            row for provider in self.providers for row in provider.rows
+        )
         self._layouts = layouts
         self._layout: HostLayout | None = None
 
@@ -188,6 +195,24 @@ class HostProviders:
             if self._layout is None:
                 self._layout = self._layouts[places] = HostLayout(places)
         return self._layout
+
+    @property
+    def name(self) -> str:
+        """Return the name of the root provider."""
+        return self.tree[0].state.name
+
+    @property
+    def is_host(self) -> bool:
+        """Tell whether servers with CPUs can run here: the tree has CPUs or memory.
+
+        A pool has neither. A node of Ironic has neither, too, and serves its own class only.
+        """
+        return any(not OF_HOSTS.isdisjoint(provider.stocks) for provider in self.tree)
+
+    @property
+    def is_pool(self) -> bool:
+        """Tell whether the tree only shares its inventories with other trees."""
+        return not self.is_host and any(SHARING in p.state.traits for p in self.tree)
 
     @property
     def shared(self) -> tuple[SimulatedProvider, ...]:
@@ -221,8 +246,9 @@ class HostProviders:
     def request(self, solution: Solution, suffixes: Sequence[str]) -> AllocationRequest:
         """Return an allocation candidate in the form of Placement."""
         allocations: dict[str, dict[str, int]] = {}
-        for stock, amount in solution.amounts:
-            allocations.setdefault(self.owners[stock], {})[self.stocks[stock].name] = amount
+        for number, amount in solution.amounts:
+            uuid, name = self.rows[number]
+            allocations.setdefault(uuid, {})[name] = amount
         mappings = {
             suffix: tuple(self.providers[number].uuid for number in numbers)
             for suffix, numbers in zip(suffixes, solution.groups, strict=True)
@@ -234,9 +260,7 @@ def is_pool(tree: Sequence[SimulatedProvider]) -> bool:
     """Tell whether a tree is a single sharing provider, without CPUs and memory."""
     (first, *others) = tree
     return (
-        not others
-        and SHARING in first.state.traits
-        and first.stocks.keys().isdisjoint(NOT_OF_POOLS)
+        not others and SHARING in first.state.traits and first.stocks.keys().isdisjoint(OF_HOSTS)
     )
 
 

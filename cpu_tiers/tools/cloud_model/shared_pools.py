@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.tools.cloud_model.providers import (
-    NOT_OF_POOLS,
+    OF_HOSTS,
     HostProviders,
     Layouts,
     SimulatedProvider,
@@ -28,8 +28,7 @@ class PoolNeeds:
 
     def __init__(self, groups: Sequence[RequestGroup]) -> None:
         slots = (
-            len(group.resources.keys() - NOT_OF_POOLS) if group.resources else 1
-            for group in groups
+            len(group.resources.keys() - OF_HOSTS) if group.resources else 1 for group in groups
         )
         self.most = max(1, sum(slots))  # a sharing provider that is no pool is always kept
         self._amounts: dict[str, list[int]] = {}

@@ -8,6 +8,7 @@ free amounts are compared each time. Source: Placement 16, ``objects/research_co
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -292,13 +293,21 @@ class Solver:
 
 
 def _twin(query: CandidateQuery, number: int) -> int | None:
-    """Return the last earlier group with the same request; ``None`` without such a group."""
+    """Return the last earlier group with the same request; ``None`` without such a group.
 
-    def request(group: RequestGroup) -> RequestGroup | None:
-        if not group.suffix or group.suffix in query.in_subtrees:
+    Of the groups of a ``same_subtree``, only the first has a twin: the first group of an earlier
+    ``same_subtree`` with the same requests, as that of another node of the guest.
+    """
+    trees = Counter(suffix for tree in query.same_subtree for suffix in tree)
+
+    def request(number: int) -> object:
+        group = query.groups[number]
+        tree = next((tree for tree in query.same_subtree if group.suffix in tree), ())
+        groups = [each for each in query.groups if each.suffix in tree] or [group]
+        if not group.suffix or groups[0] != group or any(trees[g.suffix] > 1 for g in groups):
             return None
-        return group._replace(suffix="", requester_id=None)
+        return [each._replace(suffix="", requester_id=None) for each in groups]
 
-    wanted = request(query.groups[number])
-    twins = [i for i in range(number) if wanted and request(query.groups[i]) == wanted]
+    wanted = request(number)
+    twins = [i for i in range(number) if wanted and request(i) == wanted]
     return twins[-1] if twins else None

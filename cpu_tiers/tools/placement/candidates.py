@@ -21,10 +21,11 @@ from cpu_tiers.tools.cloud_model.service_states import (
     service_states,
 )
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.room.lone_hosts import LoneHosts
-from cpu_tiers.tools.room.repeated_claims import CloudRoom, more_servers
+from cpu_tiers.tools.room.count import CloudRoom, Count, more_servers
+from cpu_tiers.tools.room.free import Free
+from cpu_tiers.tools.room.places import Places
 from cpu_tiers.tools.room.server_queries import ServerQueries
-from cpu_tiers.translators.numa import avoided_by, cheaper, read_form
+from cpu_tiers.translators.numa import avoided_by, cheaper
 
 _EVERYWHERE = (MEMORY_MB, VCPU, PCPU)
 _NOTHING = CandidatesAnswer(allocation_requests=(), provider_summaries={})
@@ -72,6 +73,7 @@ class CandidateSurvey:
         self._client = client
         self.states = states
         self._answers: dict[object, CandidatesAnswer] = {}
+        self._free: Free | None = None
         self.summaries: dict[str, Mapping[str, Any]] = {}
         self._absent_classes, self._absent_traits = frozenset[str](), frozenset[str]()
         if client.known_cloud is None:
@@ -125,13 +127,9 @@ class CandidateSurvey:
         return queries.first, room
 
     def _room(self, cloud: SimulatedCloud, queries: Sequence[CandidateQuery]) -> CloudRoom:
-        known = list(map(read_form, queries))
-        rooms, others = LoneHosts(cloud, known).rooms(leaving_out=self.states.lacking)
-        among = frozenset(others)
-        answers = (cloud.candidates(query, among).usable() for query in known if among)
-        room = more_servers(reduce(CandidatesAnswer.joined, answers, _NOTHING))
-        more = room.more + sum(host.more for host in rooms.values())
-        return room._replace(more=more, hosts={**room.hosts, **rooms})
+        if self._free is None:
+            self._free = Free.of_cloud(cloud)
+        return Count(Places(cloud, queries, self._free)).room(self._free, self.states.lacking)
 
     def host_names(self, candidates: Iterable[str] = ()) -> tuple[dict[str, str], tuple[str, ...]]:
         """Return the names of all compute hosts by the uuid of the root provider, sorted by name.

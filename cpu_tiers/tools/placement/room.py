@@ -12,7 +12,7 @@ from cpu_tiers.tools.placement.cloud_reader import ReadProgress, untold
 from cpu_tiers.tools.placement.explanation import host_reason, read_reasons
 from cpu_tiers.tools.reasons.host_reason import HostReason, named
 from cpu_tiers.tools.reasons.reasons import Reasons
-from cpu_tiers.tools.room.repeated_claims import CloudRoom, HostRoom
+from cpu_tiers.tools.room.count import CloudRoom, HostRoom
 from cpu_tiers.tools.room.server_queries import ServerQueries
 
 JUST_FREED = "nothing any more: room came free meanwhile"

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cpu_tiers.errors import printable
+from cpu_tiers.tools.cloud_model.providers import Row
 from cpu_tiers.tools.frame.terminal import count_of, shortened
-from cpu_tiers.tools.plan.hosts import Hosts, Room, Server
+from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.planner import Plan
-from cpu_tiers.tools.plan.program import Row
+from cpu_tiers.tools.room.free import Free
 
 
 def moves_data(plan: Plan) -> list[dict[str, Any]]:
@@ -122,7 +123,7 @@ def before_and_after(hosts: Hosts, plan: Plan) -> list[tuple[str, int, int, str,
     counts = [Counter(server.host for server in each.servers) for each in (hosts, plan.hosts)]
     rooms = [hosts.room(), plan.hosts.room()]
 
-    def free(room: Room, root: str) -> str:
+    def free(room: Free, root: str) -> str:
         return amounts_text((row, room.of(row)) for row in hosts.rows_of(root))
 
     return [

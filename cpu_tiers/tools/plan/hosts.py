@@ -1,29 +1,24 @@
-"""The servers of a cloud in memory, the places where each could stand, and the free amounts.
+"""The servers of a cloud in memory, and the hosts where each could stand.
 
-A place is an allocation candidate of a host as if the host had no servers, by the rules of the
-cloud in memory (:mod:`cpu_tiers.tools.cloud_model`), so a plan knows all that a place depends on:
-units, traits, NUMA nodes, shared pools, aggregates, shares. Pure.
+The places of a server and the free amounts are those of :mod:`cpu_tiers.tools.room`, so a plan
+knows all that a place depends on: units, traits, NUMA nodes, shared pools, aggregates, shares.
+Pure.
 """
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import NamedTuple
 
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.cloud_model.cloud import Allocations, SimulatedCloud, Solvers
-from cpu_tiers.tools.cloud_model.providers import HostProviders, Solution
-from cpu_tiers.tools.plan.program import Amounts, Row
-from cpu_tiers.tools.reasons.never_served import hosts_of
-from cpu_tiers.translators.numa import read_form
-
-MOST_PLACES = 64
-"""So many places of a request on a host are known; more only make the search longer."""
+from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud
+from cpu_tiers.tools.cloud_model.providers import HostProviders, Row
+from cpu_tiers.tools.room.count import Count
+from cpu_tiers.tools.room.free import Amounts, Free, group_row
+from cpu_tiers.tools.room.places import Places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,80 +64,19 @@ class Migration(NamedTuple):
         """Return what the move takes of the host and of the groups of the server."""
         return (*self.amounts, *self.server.memberships(self.host))
 
+    def carry_out(self, free: Free) -> None:
+        """Take the new place of the server, and give the old one back."""
+        free.take(self.entering())
+        free.take(self.server.leaving(), -1)
+
     def arrived(self) -> Server:
         """Return the server at its new place."""
         return replace(self.server, host=self.host, amounts=self.amounts)
 
 
-def amounts_of(allocations: Allocations) -> Amounts:
-    """Return allocations by row, sorted."""
-    return tuple(
-        sorted(
-            ((uuid, name), n)
-            for uuid, amounts in allocations.items()
-            for name, n in amounts.items()
-        )
-    )
-
-
 def kind_of(queries: Iterable[CandidateQuery]) -> str:
     """Return a text that is equal for equal queries."""
     return "|".join(query.to_query_string() for query in queries)
-
-
-def group_row(group: str, host: str) -> Row:
-    """Return the row that counts how many servers of a group a host may still take."""
-    return f"group {group}", host
-
-
-class Room:
-    """The free amounts of all rows, which moves change.
-
-    :param groups: the most servers that each anti-affinity group may have on a host.
-    """
-
-    __slots__ = ("_groups", "free")
-
-    def __init__(self, free: dict[Row, int], groups: Mapping[str, int]) -> None:
-        self.free = free
-        self._groups = groups
-
-    def copy(self) -> Room:
-        """Return a room that changes by itself."""
-        return Room(dict(self.free), self._groups)
-
-    def of(self, row: Row) -> int:
-        """Return the free amount of a row."""
-        if row in self.free:
-            return self.free[row]
-        return self._groups.get(row[0].removeprefix("group "), 0)
-
-    def fits(self, amounts: Amounts) -> bool:
-        """Tell whether all rows have room for amounts."""
-        return all(self.of(row) >= amount for row, amount in amounts)
-
-    def take(self, amounts: Amounts, times: int = 1) -> None:
-        """Take amounts of the rows a number of times; give the amounts back with -1."""
-        for row, amount in amounts:
-            self.free[row] = self.of(row) - times * amount
-
-    def migrate(self, move: Migration) -> None:
-        """Take the new place of a server, and give the old one back."""
-        self.take(move.entering())
-        self.take(move.server.leaving(), -1)
-
-    def fill(self, places: Iterable[Amounts], most: int | None = None) -> list[int]:
-        """Take each place as often as it has room; return how often each is taken.
-
-        :param most: how often places are taken in all, at most.
-        """
-        left, numbers = math.inf if most is None else most, list[int]()
-        for amounts in places:
-            times = min((self.of(row) // n for row, n in amounts if n), default=0)
-            numbers.append(max(0, int(min(times, left))))
-            self.take(amounts, numbers[-1])
-            left -= numbers[-1]
-        return numbers
 
 
 @dataclass(slots=True)
@@ -154,6 +88,7 @@ class Hosts:
         a host without an entry has the same name there.
     :param names: the names of the hosts by the uuid of the root provider.
     :param start: the free amounts; those of the cloud, if they are not given.
+    :param closed: the hosts that take no servers.
     :param is_cut: whether a host has more places than are known, so that nothing is proven.
     """
 
@@ -162,34 +97,27 @@ class Hosts:
     groups: Mapping[str, int] = field(default_factory=dict)
     services: Mapping[str, str] = field(default_factory=dict)
     closed: frozenset[str] = frozenset()
-    start: Room | None = None
+    start: Free | None = None
     names: Mapping[str, str] = field(init=False)
     is_cut: bool = field(init=False, default=False)
     _by_root: Mapping[str, HostProviders] = field(init=False)
-    _known: dict[str, dict[str, tuple[Amounts, ...]]] = field(init=False, default_factory=dict)
-    _shapes: dict[object, list[Solution]] = field(init=False, default_factory=dict)
-    _solvers: dict[str, list[Solvers]] = field(init=False, default_factory=dict)
+    _places: dict[str, Places] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Note the hosts by the uuid of the root provider."""
         self._by_root = {host.root: host for host in self.cloud.hosts}
-        self.names = hosts_of(self.cloud)
+        self.names = {host.root: host.name for host in self.cloud.hosts if host.is_host}
 
-    def room(self) -> Room:
+    def room(self) -> Free:
         """Return the present free amounts."""
         if self.start is None:
-            free = {
-                (uuid, stock.name): stock.free
-                for host in self.cloud.hosts
-                for uuid, stock in zip(host.owners, host.stocks, strict=True)
-            }
-            self.start = Room(free, self.groups)
+            self.start = Free.of_cloud(self.cloud, self.groups)
             for server in self.servers:
                 self.start.take(server.memberships(server.host))
         return self.start.copy()
 
     def elsewhere(
-        self, servers: Sequence[Server], room: Room, closed: frozenset[str] = frozenset()
+        self, servers: Sequence[Server], room: Free, closed: frozenset[str] = frozenset()
     ) -> Hosts:
         """Return the hosts with new servers and free amounts; the places stay known.
 
@@ -203,7 +131,7 @@ class Hosts:
         """Return the hosts after moves, which are carried out in their order."""
         room, servers = self.room(), {server.uuid: server for server in self.servers}
         for move in moves:
-            room.migrate(move)
+            move.carry_out(room)
             servers[move.server.uuid] = move.arrived()
         return self.elsewhere(list(servers.values()), room)
 
@@ -231,55 +159,51 @@ class Hosts:
             servers[server.host].append(server)
         return servers
 
-    def suits(self, queries: Sequence[CandidateQuery], root: str) -> bool:
-        """Tell whether a host suits a request but for its amounts: traits, units, aggregates."""
-        host = self._by_root[root]
-        solvers_of_queries = self._solvers_of(kind_of(queries), queries)
-        return any(solvers.of(host) is not None for solvers in solvers_of_queries)
+    def of_kind(self, kind: str, queries: Sequence[CandidateQuery]) -> Places:
+        """Return the places of the servers of a kind, which are read once.
 
-    def all_places(self, queries: Sequence[CandidateQuery]) -> Iterator[tuple[str, Amounts]]:
-        """Yield the places of a request on all hosts, each place with its host."""
-        kind = kind_of(queries)
-        for root in self.names if queries else ():
-            for amounts in self.places(kind, queries, root):
-                yield root, amounts
-
-    def places(
-        self, kind: str, queries: Sequence[CandidateQuery], root: str
-    ) -> tuple[Amounts, ...]:
-        """Return the places of a request on a host as if the host had no servers.
-
-        A closed host has no places.
+        :param kind: of the queries, by :func:`kind_of`.
         """
-        if root in self.closed:
-            return ()
-        known = self._known.setdefault(kind, {})
-        if root not in known:
-            known[root] = self._places(kind, queries, self._by_root[root])
-        return known[root]
+        if kind not in self._places:
+            self._places[kind] = Places(self.cloud, queries, self.room())
+        return self._places[kind]
 
-    def _places(
-        self, kind: str, queries: Sequence[CandidateQuery], host: HostProviders
-    ) -> tuple[Amounts, ...]:
-        rows = [(p, stock.name) for p, stock in zip(host.owners, host.stocks, strict=True)]
-        places: dict[Amounts, None] = {}
-        for solver in [solvers.of(host) for solvers in self._solvers_of(kind, queries)]:
-            if solver is None:
-                continue
-            # Equal hosts have their solutions in common.
-            key = solver, tuple([stock.capacity for stock in host.stocks])
-            if key not in self._shapes:
-                solutions = list(islice(solver.each(host.empty_stocks()), MOST_PLACES + 1))
-                self.is_cut = self.is_cut or len(solutions) > MOST_PLACES
-                self._shapes[key] = solutions[:MOST_PLACES]
-            for solution in self._shapes[key]:
-                places[tuple(sorted((rows[n], amount) for n, amount in solution.amounts))] = None
-        return tuple(places)
+    def of_new(self, queries: Sequence[CandidateQuery]) -> Places:
+        """Return the places of a new server."""
+        return self.of_kind(kind_of(queries), queries)
 
-    def _solvers_of(self, kind: str, queries: Sequence[CandidateQuery]) -> list[Solvers]:
-        if kind not in self._solvers:
-            self._solvers[kind] = [
-                Solvers(self.cloud, read_form(query), each_order=False, nodes_apart=True)
-                for query in queries
-            ]
-        return self._solvers[kind]
+    def suits(self, server: Server) -> bool:
+        """Tell whether its host suits a server but for amounts: traits, units, aggregates."""
+        places = self.of_kind(server.kind, server.queries)
+        return bool(places.prepared(self._by_root[server.host]).solvers)
+
+    def count(self, queries: Sequence[CandidateQuery]) -> int:
+        """Return how many new servers of a request have room."""
+        return Count(self.of_new(queries)).room(self.room(), self.closed).more
+
+    def packed(self, queries: Sequence[CandidateQuery], most: float) -> list[Amounts]:
+        """Return a place for each new server of a request with room, at most so many."""
+        return Count(self.of_new(queries)).packed(self.room(), self.closed, most)
+
+    def ever(self, places: Places) -> Iterator[tuple[str, Amounts]]:
+        """Yield the places on all open hosts as if they had no servers, each with its host."""
+        for host in self._open():
+            ever, is_all = places.ever(host)
+            self.is_cut = self.is_cut or not is_all
+            for amounts in ever:
+                yield host.root, amounts
+
+    def fitting(self, places: Places, free: Free) -> Iterator[tuple[str, Amounts]]:
+        """Yield the places that have room on all open hosts, each with its host."""
+        for host in self._open():
+            for amounts in places.now(host, free):
+                yield host.root, amounts
+
+    def fitting_on(self, root: str, places: Places, free: Free) -> Iterator[Amounts]:
+        """Yield the places that have room on a host; none on a closed host."""
+        return places.now(self._by_root[root], free) if root not in self.closed else iter(())
+
+    def _open(self) -> Iterator[HostProviders]:
+        for host in self.cloud.hosts:
+            if not host.is_pool and host.root not in self.closed:
+                yield host

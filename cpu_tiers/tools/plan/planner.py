@@ -14,17 +14,18 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.plan.hosts import Hosts, Migration, Room, Server
+from cpu_tiers.tools.cloud_model.providers import Row
+from cpu_tiers.tools.plan.hosts import Hosts, Migration, Server
 from cpu_tiers.tools.plan.order import PlanStep, ordered
 from cpu_tiers.tools.plan.program import (
     Counts,
     Departure,
     KindPlace,
     Problem,
-    Row,
     solve,
 )
 from cpu_tiers.tools.plan.search import MoveSearch
+from cpu_tiers.tools.room.free import Free
 
 MOST_COLUMNS = 250_000
 """The size of a program above which only the search answers."""
@@ -111,14 +112,15 @@ def _searched(hosts: Hosts, question: Question, first: Iterable[Migration] = ())
     search = MoveSearch(hosts)
     for move in first:
         search.commit(move)
-    wanted = question.leaving.difference(move.server.uuid for move in search.moves)
-    search.leave(each for each in hosts.servers if each.uuid in wanted and not each.stays)
+    leaving = question.leaving.difference(move.server.uuid for move in search.moves)
+    search.leave(each for each in hosts.servers if each.uuid in leaving and not each.stays)
     if question.mends:
         _mend(search, question.mends)
     most = math.inf if question.most_moves is None else question.most_moves
-    rooms = search.take_room(question.room, question.wanted)
-    while question.wanted is None or rooms < question.wanted:
-        if not search.make_room(question.room, most - len(search.moves)):
+    new, wanted = hosts.of_new(question.room), question.wanted
+    rooms = search.take_room(new, math.inf if wanted is None else wanted)
+    while wanted is None or rooms < wanted:
+        if not search.make_room(new, most - len(search.moves)):
             break
         rooms += 1
     return search
@@ -178,21 +180,16 @@ def realized(hosts: Hosts, question: Question, moves: Iterable[Migration]) -> Pl
         steps=steps,
         undone=tuple(undone),
         stuck=stuck,
-        before=count_room(hosts, question.room),
-        after=count_room(after, question.room),
+        before=hosts.count(question.room),
+        after=after.count(question.room),
     )
-
-
-def count_room(hosts: Hosts, queries: Sequence[CandidateQuery]) -> int:
-    """Return how many new servers have room, at least; exactly where hosts share no provider."""
-    return sum(hosts.room().fill(amounts for _, amounts in hosts.all_places(queries)))
 
 
 class _Program:
     """The problem of a question, and what its numbers mean."""
 
     def __init__(self, hosts: Hosts, question: Question) -> None:
-        self._hosts, self._leaving = hosts, question.leaving
+        self._hosts, self._leaving, self._new = hosts, question.leaving, question.room
         self._servers: dict[Departure, list[Server]] = defaultdict(list)
         queries: dict[str, tuple[CandidateQuery, ...]] = {}
         for server in hosts.servers:
@@ -200,14 +197,14 @@ class _Program:
                 self._servers[self._departure(server)].append(server)
                 queries[server.kind] = server.queries
         self.problem = Problem(
-            hosts.room().free,
+            hosts.room().amounts(),
             departures={departure: len(each) for departure, each in self._servers.items()},
             arrivals=[
                 KindPlace(kind, host, amounts)
                 for kind, queries_of_kind in queries.items()
-                for host, amounts in hosts.all_places(queries_of_kind)
+                for host, amounts in hosts.ever(hosts.of_kind(kind, queries_of_kind))
             ],
-            targets=[amounts for _, amounts in hosts.all_places(question.room)],
+            targets=[amounts for _, amounts in hosts.ever(hosts.of_new(question.room))],
             wanted=question.wanted,
             most_moves=question.most_moves,
             mends=question.mends,
@@ -219,13 +216,15 @@ class _Program:
 
     def numbers(self, plan: Plan) -> list[int]:
         """Return the numbers of the program for a plan."""
-        moves, room = self._hosts.moves_to(plan.hosts), plan.hosts.room()
+        moves, wanted = self._hosts.moves_to(plan.hosts), self.problem.wanted
         leaving = Counter(self._departure(move.server) for move in moves)
         arriving = Counter(KindPlace(m.server.kind, m.host, m.amounts) for m in moves)
+        most = math.inf if wanted is None else wanted
+        new = Counter(plan.hosts.packed(self._new, most))
         return [
             *(leaving[departure] for departure in self.problem.departures),
             *(arriving[arrival] for arrival in self.problem.arrivals),
-            *room.fill(self.problem.targets, self.problem.wanted),
+            *(new.pop(target, 0) for target in self.problem.targets),
         ]
 
     def moves(self, numbers: Iterable[int]) -> list[Migration]:
@@ -244,7 +243,7 @@ class _Program:
 
 
 def _matched(
-    servers: Sequence[Server], targets: Sequence[KindPlace], groups: Room
+    servers: Sequence[Server], targets: Sequence[KindPlace], groups: Free
 ) -> list[Migration]:
     """Return each server with a target on another host that its groups allow.
 

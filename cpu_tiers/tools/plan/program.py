@@ -15,17 +15,14 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cpu_tiers.tools.cloud_model.providers import Row
+from cpu_tiers.tools.room.free import Amounts
+
 if TYPE_CHECKING:
     import highspy
 
 _MOST_WAITS = 10
 """So many times the given seconds may pass on a busy machine."""
-
-Row = tuple[str, str]
-"""The uuid of a provider, and a resource class of the provider."""
-
-Amounts = tuple[tuple[Row, int], ...]
-"""The amounts that a server takes or would take, sorted by row."""
 
 
 class Departure(NamedTuple):

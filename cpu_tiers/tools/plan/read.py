@@ -22,7 +22,8 @@ from cpu_tiers.tools.cloud_model.snapshot_servers import (
     SnapshotServer,
     SnapshotServers,
 )
-from cpu_tiers.tools.plan.hosts import Hosts, Server, amounts_of, kind_of
+from cpu_tiers.tools.plan.hosts import Hosts, Server, kind_of
+from cpu_tiers.tools.room.free import amounts_of
 from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
 
 QueriesOf = Callable[[Flavor], tuple[CandidateQuery, ...]]

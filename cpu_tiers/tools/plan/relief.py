@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from cpu_tiers.tools.cloud_model.providers import Row
 from cpu_tiers.tools.frame.terminal import count_of
 from cpu_tiers.tools.plan.hosts import Hosts
 from cpu_tiers.tools.plan.planner import Question
-from cpu_tiers.tools.plan.program import Row
 
 
 class Relief(NamedTuple):
@@ -37,7 +37,7 @@ def relief_of(
     :param marked: a trait that nova.conf avoids, by the root provider of its host.
     """
     servers = [server for server in hosts.servers if server.host in chosen]
-    unsuited = [s for s in servers if s.queries and not hosts.suits(s.queries, s.host)]
+    unsuited = [s for s in servers if s.queries and not hosts.suits(s)]
     hurt = [server for server in servers if server.uuid in short.get(server.host, ())]
     mends = frozenset(row for root in chosen for row in hosts.rows_of(root))
     over = over_capacity(hosts, mends)

@@ -11,17 +11,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 
-from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.tools.cloud_model.providers import Row
 from cpu_tiers.tools.plan.hosts import Hosts, Migration, Server
-from cpu_tiers.tools.plan.program import Amounts
-
-Queries = Sequence[CandidateQuery]
+from cpu_tiers.tools.room.count import Count
+from cpu_tiers.tools.room.free import Amounts
+from cpu_tiers.tools.room.places import Places
 
 MOST_TOGETHER = 3
 """Up to so many servers of a host are tried in all combinations."""
-
-_NEW = "new"
-"""The kind of the servers for which the search makes room."""
 
 _MOST_COMBINATIONS = 500
 _MOST_TRIES = 400
@@ -39,24 +36,20 @@ class MoveSearch:
         for server in hosts.servers:
             if not server.stays and server.queries:
                 self._movable[server.host][server.uuid] = server
-        self._open: dict[str, list[tuple[str, Amounts]]] = {}
-        self._by_place: dict[str, list[tuple[str, Amounts]]] = {}
+        self._open: dict[Places, list[tuple[str, Amounts]]] = {}
 
-    def fitting(self, queries: Queries, kind: str) -> Iterator[tuple[str, Amounts]]:
-        """Yield the places with room, fewer after each server."""
-        if kind not in self._by_place:
-            self._by_place[kind] = list(self.hosts.all_places(queries))
-        if kind not in self._open:
-            self._open[kind] = [
-                place for place in self._by_place[kind] if self.room.fits(place[1])
-            ]
-        for place in self._open[kind]:
+    def fitting(self, places: Places) -> Iterator[tuple[str, Amounts]]:
+        """Yield the places with room, each with its host, fewer after each server."""
+        if places not in self._open:
+            self._open[places] = list(self.hosts.fitting(places, self.room))
+        for place in self._open[places]:
             if self.room.fits(place[1]):
                 yield place
 
     def moves_of(self, server: Server, avoided: str = "") -> Iterator[Migration]:
         """Yield the moves of a server to each place beside its own host and the avoided one."""
-        for host, amounts in self.fitting(server.queries, server.kind):
+        places = self.hosts.of_kind(server.kind, server.queries)
+        for host, amounts in self.fitting(places):
             is_apart = not server.apart or self.room.fits(server.memberships(host))
             if is_apart and host not in (server.host, avoided):
                 yield Migration(server, host, amounts)
@@ -74,7 +67,7 @@ class MoveSearch:
 
     def commit(self, move: Migration) -> None:
         """Carry a move out, of which the place of the server becomes free."""
-        self.room.migrate(move)
+        move.carry_out(self.room)
         self._note([move])
 
     def _note(self, moves: Iterable[Migration]) -> None:
@@ -90,22 +83,25 @@ class MoveSearch:
             if move := self.move(server):
                 self.commit(move)
 
-    def take_room(self, queries: Queries, most: int | None) -> int:
+    def take_room(self, places: Places, most: float) -> int:
         """Take room for as many servers as fit now, at most so many; return how many."""
-        places = (amounts for _, amounts in self.fitting(queries, _NEW))
-        count = sum(self.room.fill(places, most))
-        if count:
+        taken = Count(places).packed(self.room, self.hosts.closed, most)
+        for amounts in taken:
+            self.room.take(amounts)
+        if taken:
             self.fewest = 0
-        return count
+        return len(taken)
 
-    def make_room(self, queries: Queries, most: float = math.inf) -> bool:
+    def make_room(self, new: Places, most: float = math.inf) -> bool:
         """Make room for a server and take the room, with the fewest moves of the search.
 
         :param most: the largest number of moves.
         """
-        if self.take_room(queries, 1):
+        if place := next(self.fitting(new), None):
+            self.room.take(place[1])
+            self.fewest = 0
             return True
-        places = self._by_place[_NEW]
+        places = list(self.hosts.ever(new))
         for size in range(1, MOST_TOGETHER + 1):
             tries = (
                 (amounts, servers)
@@ -182,7 +178,7 @@ class MoveSearch:
                         del lacking[row]
         return None if lacking else (amounts, chosen)
 
-    def _lacking(self, amounts: Amounts) -> Mapping[tuple[str, str], int]:
+    def _lacking(self, amounts: Amounts) -> Mapping[Row, int]:
         return {
             row: amount - self.room.of(row)
             for row, amount in amounts
@@ -194,7 +190,7 @@ def _size(server: Server) -> tuple[int, ...]:
     return tuple(-amount for _, amount in sorted(server.amounts, key=lambda part: part[0][1]))
 
 
-def _help(server: Server, lacking: Mapping[tuple[str, str], int]) -> float:
+def _help(server: Server, lacking: Mapping[Row, int]) -> float:
     return sum(
         min(amount, lacking[row]) / lacking[row]
         for row, amount in server.amounts
@@ -202,8 +198,8 @@ def _help(server: Server, lacking: Mapping[tuple[str, str], int]) -> float:
     )
 
 
-def _covers(servers: Iterable[Server], lacking: Mapping[tuple[str, str], int]) -> bool:
-    given: dict[tuple[str, str], int] = defaultdict(int)
+def _covers(servers: Iterable[Server], lacking: Mapping[Row, int]) -> bool:
+    given: dict[Row, int] = defaultdict(int)
     for row, amount in chain.from_iterable(server.amounts for server in servers):
         given[row] += amount
     return all(given[row] >= amount for row, amount in lacking.items())

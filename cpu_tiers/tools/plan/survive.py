@@ -15,10 +15,10 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
-from cpu_tiers.tools.plan.hosts import Hosts, Migration, Room, Server
+from cpu_tiers.tools.plan.hosts import Hosts, Migration, Server
 from cpu_tiers.tools.plan.planner import Plan, Question, realized
-from cpu_tiers.tools.plan.program import Amounts
 from cpu_tiers.tools.plan.search import MoveSearch
+from cpu_tiers.tools.room.free import Amounts, Free
 
 
 class Loss(NamedTuple):
@@ -53,9 +53,9 @@ class Survivors:
         self._most: list[int] = [max(1, *amounts) for amounts in zip(*free, strict=True)]
         weights = [(-self._weight(root, self._room), root) for root in hosts.names]
         self._weights = {root: -weight for weight, root in sorted(weights)}
-        self._order: dict[str, list[tuple[float, str, Amounts]]] = {}
+        self._order: dict[str, list[tuple[float, str]]] = {}
 
-    def lose(self, failed: Sequence[str]) -> tuple[Loss, Room]:
+    def lose(self, failed: Sequence[str]) -> tuple[Loss, Free]:
         """Return which servers find no place if some hosts fail together, and the room then.
 
         A loss does not keep its room: the rooms of 10,000 hosts have 300 million amounts.
@@ -80,42 +80,42 @@ class Survivors:
         return Loss(tuple(failed), len(servers), tuple(homeless)), room
 
     def _evacuation(
-        self, server: Server, room: Room, failed: Sequence[str], changed: Collection[str]
+        self, server: Server, room: Free, failed: Sequence[str], changed: Collection[str]
     ) -> Migration | None:
-        def fits(root: str, amounts: Amounts) -> bool:
-            is_apart = not server.apart or room.fits(server.memberships(root))
-            return is_apart and room.fits(amounts)
+        places = self._hosts.of_kind(server.kind, server.queries)
+
+        def fitting(roots: Iterable[tuple[float, str]]) -> Iterator[tuple[float, str, Amounts]]:
+            for weight, root in roots:
+                if not server.apart or room.fits(server.memberships(root)):
+                    for amounts in islice(self._hosts.fitting_on(root, places, room), 1):
+                        yield weight, root, amounts
 
         fresh = (
-            place
-            for place in self._ordered(server)
-            if place[1] not in changed and place[1] not in failed and fits(*place[1:])
+            each
+            for each in self._ordered(server)
+            if each[1] not in changed and each[1] not in failed
         )
-        used = (
-            (self._weight(root, room), root, amounts)
-            for root in changed
-            for amounts in self._hosts.places(server.kind, server.queries, root)
-            if fits(root, amounts)
-        )
+        used = [(self._weight(root, room), root) for root in changed]
         # The hosts without a change are in their order, so the first of them is the best.
-        best = max(chain(islice(fresh, 1), used), key=itemgetter(0), default=None)
+        hosts = chain(islice(fitting(fresh), 1), fitting(used))
+        best = max(hosts, key=itemgetter(0), default=None)
         return best and Migration(server, *best[1:])
 
-    def _ordered(self, server: Server) -> list[tuple[float, str, Amounts]]:
-        """Return the places of a server's kind, those of the host with the most free first."""
+    def _ordered(self, server: Server) -> list[tuple[float, str]]:
+        """Return the hosts with places of a server's kind, the host with the most free first."""
         if server.kind not in self._order:
+            places = self._hosts.of_kind(server.kind, server.queries)
+            suiting = {root for root, _ in self._hosts.ever(places)}
             self._order[server.kind] = [
-                (weight, root, amounts)
-                for root, weight in self._weights.items()
-                for amounts in self._hosts.places(server.kind, server.queries, root)
+                (weight, root) for root, weight in self._weights.items() if root in suiting
             ]
         return self._order[server.kind]
 
-    def _free(self, root: str, room: Room) -> list[int]:
+    def _free(self, root: str, room: Free) -> list[int]:
         """Return the free memory and CPUs of a host."""
         return [sum(max(0, room.of(row)) for row in rows) for rows in self._rows[root]]
 
-    def _weight(self, root: str, room: Room) -> float:
+    def _weight(self, root: str, room: Free) -> float:
         memory, cpus = self._free(root, room)
         return memory / self._most[0] + cpus / self._most[1]
 
@@ -229,7 +229,7 @@ def _remedies(hosts: Hosts, loss: Loss) -> Iterator[Sequence[Migration]]:
     rest = hosts.elsewhere(left, room, frozenset(loss.hosts))
     for server in homeless.values():
         search = MoveSearch(rest)
-        if search.make_room(server.queries) and search.moves:
+        if search.make_room(rest.of_kind(server.kind, server.queries)) and search.moves:
             yield search.moves
     search = MoveSearch(hosts)
     movable = [server for server in hosts.servers if server.queries and not server.stays]

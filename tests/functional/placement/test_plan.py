@@ -12,11 +12,12 @@ from cpu_tiers.tools.cloud_model import CloudProvider, SimulatedCloud
 from cpu_tiers.tools.cloud_model.cloud import Allocations
 from cpu_tiers.tools.placement import allocations
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.plan.hosts import Hosts, Server, amounts_of, kind_of
+from cpu_tiers.tools.plan.hosts import Hosts, Server, kind_of
 from cpu_tiers.tools.plan.order import PlanStep
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.plan.survive import make_survive
 from cpu_tiers.tools.reasons.never_served import hosts_of
+from cpu_tiers.tools.room.free import amounts_of
 from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.random_clouds.states import CLASSES, TRAITS, draw_state, likely_query, write_state

@@ -14,7 +14,7 @@ from cpu_tiers.placement.errors import InsufficientCapacity
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.room import read_room
-from cpu_tiers.tools.room.repeated_claims import CloudRoom
+from cpu_tiers.tools.room.count import CloudRoom
 from cpu_tiers.tools.room.server_queries import ServerQueries, server_queries
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.numa import cheaper

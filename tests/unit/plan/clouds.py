@@ -7,8 +7,9 @@ from typing import Any
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model import SimulatedCloud
-from cpu_tiers.tools.plan.hosts import Hosts, Server, amounts_of, kind_of
+from cpu_tiers.tools.plan.hosts import Hosts, Server, kind_of
 from cpu_tiers.tools.plan.planner import Plan
+from cpu_tiers.tools.room.free import amounts_of
 from tests.unit.cloud_model.clouds import group, provider, query
 
 
@@ -52,7 +53,7 @@ def assert_each_step_fits(hosts: Hosts, plan: Plan) -> None:
     room = hosts.room()
     for step in plan.steps:
         assert room.fits(step.move.entering())
-        room.migrate(step.move)
+        step.move.carry_out(room)
     # At the worst, all amounts of earlier steps are there, and only the awaited releases.
     for number, step in enumerate(plan.steps):
         room = hosts.room()

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from cpu_tiers.tools.plan.hosts import Room
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
+from cpu_tiers.tools.room.free import Free
 from tests.unit.cloud_model.clouds import group, provider, query
 from tests.unit.plan.clouds import assert_each_step_fits, equal_hosts, hosts_of, server
 
@@ -120,7 +120,7 @@ def test_nothing_enters_a_host_that_stays_over_its_capacity() -> None:
 
 
 def test_a_room_of_a_group() -> None:
-    room = Room({}, {"g": 2})
+    room = Free({}, {"g": 2})
     membership = server("a", "h0", VCPU=1)
     amounts = replace(membership, apart=("g",)).memberships("h0")
     room.take(amounts)

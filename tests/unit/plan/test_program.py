@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import pytest
 
 from cpu_tiers.tools.plan.program import (
-    Amounts,
     Departure,
     KindPlace,
     Problem,
     rounded_row,
     solve,
 )
+from cpu_tiers.tools.room.free import Amounts
 from tests.draws import SEED, part
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.model.candidates import CandidatesAnswer
-from cpu_tiers.tools.room.repeated_claims import HostRoom, more_servers
+from cpu_tiers.tools.room.count import HostRoom, more_servers
 from tests.draws import clouds, repeatable
 from tests.random_clouds.largest_packing import most_packages
 

@@ -1,4 +1,4 @@
-"""The room of hosts without shared providers, beside a packing of each host by itself."""
+"""The number of servers of a request, beside a packing of each host by itself."""
 
 import random
 
@@ -6,8 +6,9 @@ import pytest
 
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model import CloudProvider, SimulatedCloud
-from cpu_tiers.tools.room.lone_hosts import LoneHosts
-from cpu_tiers.tools.room.repeated_claims import HostRoom, more_servers
+from cpu_tiers.tools.room.count import CloudRoom, Count, HostRoom, more_servers
+from cpu_tiers.tools.room.free import Free
+from cpu_tiers.tools.room.places import Places
 from tests.draws import clouds, repeatable
 from tests.unit.cloud_model.clouds import SHARES, group, provider, query
 
@@ -21,7 +22,12 @@ def nodes(disk: int, *nodes: tuple[int, int]) -> list[CloudProvider]:
     return providers
 
 
-IN_A_NODE = query(group("_PROC1", VCPU=2, MEMORY_MB=4), group(DISK=1))
+def room_of(cloud: SimulatedCloud, *queries: CandidateQuery) -> CloudRoom:
+    free = Free.of_cloud(cloud)
+    return Count(Places(cloud, queries, free)).room(free)
+
+
+IN_A_NODE = query(group("1", VCPU=2, MEMORY_MB=4), group(DISK=1))
 ANYWHERE = query(group(VCPU=2, MEMORY_MB=4, DISK=1))
 
 
@@ -30,37 +36,29 @@ ANYWHERE = query(group(VCPU=2, MEMORY_MB=4, DISK=1))
     [
         pytest.param(IN_A_NODE, 9, HostRoom(3, "MEMORY_MB"), id="1 by memory + 2 by CPU"),
         pytest.param(IN_A_NODE, 3, HostRoom(3, "DISK"), id="of equal parts, the first by name"),
-        pytest.param(IN_A_NODE, 2, None, id="nodes compete for the disk"),
+        pytest.param(IN_A_NODE, 2, HostRoom(2, "DISK"), id="nodes compete for the disk"),
         pytest.param(ANYWHERE, 9, HostRoom(4, "MEMORY_MB"), id="5 by CPU, 1 + 3 by memory"),
         pytest.param(ANYWHERE, 2, HostRoom(2, "DISK"), id="free choices never compete"),
     ],
 )
-def test_a_host_of_two_nodes(asked: CandidateQuery, disk: int, room: HostRoom | None) -> None:
+def test_a_host_of_two_nodes(asked: CandidateQuery, disk: int, room: HostRoom) -> None:
     cloud = SimulatedCloud(nodes(disk, (6, 7), (4, 12)))
-    rooms, others = LoneHosts(cloud, [asked]).rooms()
-    assert (rooms.get("host"), others) == (room, [] if room else ["host"])
+    assert room_of(cloud, asked) == CloudRoom(room.more, {"host": room})
 
 
-def test_hosts_with_pools_and_pools_are_left_to_others() -> None:
+def test_a_pool_is_no_host() -> None:
     pool = provider("pool", None, SHARES, aggregate="a", DISK=9)
     cloud = SimulatedCloud([pool, provider("user", None, aggregate="a", VCPU=4)])
-    rooms, others = LoneHosts(cloud, [query(group(VCPU=1))]).rooms()
-    assert (rooms, others) == ({}, ["user"])
-    assert LoneHosts(cloud, [query(group(DISK=1))]).rooms() == ({}, ["user"])
+    assert room_of(cloud, query(group(VCPU=1))) == CloudRoom(4, {"user": HostRoom(4, "VCPU")})
+    assert room_of(cloud, query(group(DISK=2))) == CloudRoom(4, {"user": HostRoom(4, "DISK")})
 
 
 def test_random_hosts_as_packed_by_themselves() -> None:
-    counted = 0
     for number in clouds(150):
         with repeatable(number) as seed:
             rng = random.Random(seed)
             sizes = [(rng.randint(0, 20), rng.randint(0, 30)) for _ in range(rng.randint(1, 3))]
             cloud = SimulatedCloud(nodes(rng.randint(1, 15), *sizes))
             queries = rng.sample([IN_A_NODE, ANYWHERE], rng.randint(1, 2))
-            rooms, others = LoneHosts(cloud, queries).rooms()
             answers = [cloud.candidates(asked) for asked in queries]
-            expected = more_servers(answers[0].joined(answers[-1])).hosts
-            if not others:
-                counted += 1
-                assert rooms == expected
-    assert counted
+            assert room_of(cloud, *queries) == more_servers(answers[0].joined(answers[-1]))
