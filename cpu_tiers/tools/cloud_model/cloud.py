@@ -20,7 +20,7 @@ from cpu_tiers.tools.cloud_model.providers import (
     SimulatedProvider,
     Solution,
     hosts_of_trees,
-    is_pool,
+    is_single_pool,
 )
 from cpu_tiers.tools.cloud_model.shared_pools import PooledHosts
 from cpu_tiers.tools.cloud_model.solutions import Numbers, Solver
@@ -67,7 +67,7 @@ class SimulatedCloud:
             for root in {provider.root for provider in host.providers}:
                 self._hosts_of_root[root].append(number)
         self._alone = {host.root for host in self.hosts if len(host.tree) == len(host.providers)}
-        self.pools = frozenset(root for root, tree in self._trees.items() if is_pool(tree))
+        self.pools = frozenset(root for root, tree in self._trees.items() if is_single_pool(tree))
         self._changes: list[CloudChange] = []
 
     def search(

@@ -12,10 +12,20 @@ from cpu_tiers.model.names import MEMORY_MB, PCPU, SHARING, VCPU
 from cpu_tiers.model.providers import Provider
 
 OF_HOSTS = frozenset({VCPU, PCPU, MEMORY_MB})
-"""A tree with such an inventory is a host of servers, and no pool."""
+"""The resource classes by which a tree is a host: :func:`is_host`."""
 
 Row = tuple[str, str]
 """The uuid of a provider, and a resource class of the provider."""
+
+
+def is_host(providers: Iterable[Iterable[str]]) -> bool:
+    """Tell whether a provider tree is a host of servers: any provider has CPUs or memory.
+
+    A storage pool has neither. A node of Ironic has neither, too, and serves only its own class.
+
+    :param providers: the resource classes of each provider of the tree.
+    """
+    return any(not OF_HOSTS.isdisjoint(classes) for classes in providers)
 
 
 class Stock:
@@ -203,11 +213,8 @@ class HostProviders:
 
     @property
     def is_host(self) -> bool:
-        """Tell whether servers with CPUs can run here: the tree has CPUs or memory.
-
-        A pool has neither. A node of Ironic has neither, too, and serves its own class only.
-        """
-        return any(not OF_HOSTS.isdisjoint(provider.stocks) for provider in self.tree)
+        """Tell whether the tree is a host: :func:`is_host`."""
+        return is_host(provider.stocks for provider in self.tree)
 
     @property
     def is_pool(self) -> bool:
@@ -256,12 +263,10 @@ class HostProviders:
         return AllocationRequest(allocations=allocations, mappings=mappings)
 
 
-def is_pool(tree: Sequence[SimulatedProvider]) -> bool:
-    """Tell whether a tree is a single sharing provider, without CPUs and memory."""
+def is_single_pool(tree: Sequence[SimulatedProvider]) -> bool:
+    """Tell whether a tree is a pool of a single provider."""
     (first, *others) = tree
-    return (
-        not others and SHARING in first.state.traits and first.stocks.keys().isdisjoint(OF_HOSTS)
-    )
+    return not others and SHARING in first.state.traits and not is_host([first.stocks])
 
 
 def hosts_of_trees(
@@ -284,7 +289,7 @@ def hosts_of_trees(
     hosts, host_roots = [], dict[str, str]()
     pools: dict[object, str] = {}
     for root, providers in trees.items():
-        if is_pool(providers):
+        if is_single_pool(providers):
             state = providers[0].state
             kind = state.traits, state.aggregates or root, frozenset(state.inventories)
             host_roots[root] = pools.setdefault(kind, root)

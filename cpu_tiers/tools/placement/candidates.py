@@ -10,10 +10,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from cpu_tiers.model.candidates import CandidatesAnswer
-from cpu_tiers.model.names import COMPUTE_NODE, MEMORY_MB, PCPU, SHARING, VCPU
+from cpu_tiers.model.names import COMPUTE_NODE, MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud
+from cpu_tiers.tools.cloud_model.providers import is_host
 from cpu_tiers.tools.cloud_model.service_states import (
     NOT_ASKED,
     ComputeService,
@@ -144,11 +145,10 @@ class CandidateSurvey:
         compute_nodes = self._client.providers_with_trait(COMPUTE_NODE)
         hosts: dict[str, str] = {provider.uuid: provider.name for provider in compute_nodes}
         if not hosts:
-            sharing = {p.uuid for p in self._client.providers_with_trait(SHARING)}
             hosts = {
                 root: tree[0].name
                 for root, tree in ProviderIndex(self._client.providers()).trees().items()
-                if self._is_host(tree, is_shared=root in sharing)
+                if is_host(map(self._classes, tree))
             }
         for root in candidates:
             hosts[root] = hosts.get(root) or self._client.provider(root).name
@@ -170,19 +170,11 @@ class CandidateSurvey:
             if name not in self._absent_classes:
                 self._answer(CandidateQuery(groups=(RequestGroup(resources={name: 1}),)))
 
-    def _is_host(self, tree: Iterable[Provider], *, is_shared: bool) -> bool:
-        for provider in tree:
-            summary = self.summaries.get(provider.uuid)
-            classes = (
-                self._client.inventories(provider.uuid).by_class
-                if summary is None
-                else summary["resources"]
-            )
-            if not classes.keys().isdisjoint(_EVERYWHERE):
-                return True
-            if is_shared:
-                return False
-        return False
+    def _classes(self, provider: Provider) -> Iterable[str]:
+        """Return the resource classes of a provider, for which Placement may be asked."""
+        if summary := self.summaries.get(provider.uuid):
+            return frozenset(summary["resources"])
+        return self._client.inventories(provider.uuid).by_class
 
     def _answer(self, query: CandidateQuery) -> CandidatesAnswer:
         sent = cheaper(query)

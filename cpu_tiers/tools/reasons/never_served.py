@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 
 from cpu_tiers.errors import Fault
-from cpu_tiers.model.names import COMPUTE_NODE, MEMORY_MB, PCPU, VCPU
+from cpu_tiers.model.names import COMPUTE_NODE
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud
 from cpu_tiers.tools.reasons.host_reason import (
@@ -18,27 +18,18 @@ from cpu_tiers.tools.reasons.host_reason import (
 from cpu_tiers.tools.reasons.reasons import Reasons
 
 
-def hosts_of(cloud: SimulatedCloud) -> Mapping[str, str]:
-    """Return the names of the trees that have CPUs or memory, by the uuid of the root provider."""
-    return {
-        host.root: host.providers[0].state.name
-        for host in cloud.hosts
-        if any(name in p.stocks for p in host.tree for name in (VCPU, PCPU, MEMORY_MB))
-    }
-
-
 def _hosts_for(reasons: Reasons, cloud: SimulatedCloud) -> Mapping[str, str]:
     """Return the names of the hosts that are meant for a server, by the root provider.
 
     A server without CPUs and memory is meant for the trees that have one of its classes: the nodes
     of Ironic.
     """
-    with_cpus = hosts_of(cloud)
+    with_cpus = {host.root: host.name for host in cloud.hosts if host.is_host}
     hosts = {r: name for r, name in with_cpus.items() if reasons.is_of_kind(r)}
     if hosts:
         return hosts
     nodes = {
-        host.root: host.providers[0].state.name
+        host.root: host.name
         for host in cloud.hosts
         if COMPUTE_NODE in host.providers[0].state.traits and reasons.is_of_kind(host.root)
     }

@@ -111,7 +111,7 @@ class Places:
             capacities = [stock.capacity for stock in host.stocks]
             return [place for place in prepared if fits(place, capacities)], True
         own = {row for provider in host.tree for row in provider.rows}
-        empty = [Stock(stock.name, stock.inventory, 0) for stock in host.stocks]
+        empty = host.empty_stocks()
         with_room = [
             each
             if row in own

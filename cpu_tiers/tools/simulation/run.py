@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cpu_tiers.model.names import PCPU, VCPU
 from cpu_tiers.tools.cloud_model.cloud import Allocations, SimulatedCloud
 from cpu_tiers.tools.cloud_model.providers import HostProviders
 from cpu_tiers.tools.simulation.requests import Arrival
@@ -93,7 +92,7 @@ def simulate(
         if number % step == 0 or number == len(arrivals) - 1:
             course.append(stream.moment(number, arrival.time))
     useful = {root for demand in demands.values() for root in scheduler.with_room(demand)}
-    hosts = [host for host in cloud.hosts if _is_host(host)]
+    hosts = [host for host in cloud.hosts if host.is_host]
     servers = [*stream.running.values(), *map(PlacedServer.resident, residents)]
     return Outcome(
         taken=stream.taken,
@@ -176,7 +175,7 @@ class _EmptyHosts:
     def __init__(self, cloud: SimulatedCloud, time: float) -> None:
         self._cloud = cloud
         self._moment = cloud.moment
-        self._hosts = {host.root: host for host in cloud.hosts if _is_host(host)}
+        self._hosts = {host.root: host for host in cloud.hosts if host.is_host}
         self._empty = {root for root, host in self._hosts.items() if _is_whole(host)}
         self._begin = self._time = time
         self._sum = 0.0
@@ -223,10 +222,6 @@ class _CoreHours:
             time = min(time, arrival.lifetime)
         self._requested += cpus * time
         self._refused += cpus * time * is_refused
-
-
-def _is_host(host: HostProviders) -> bool:
-    return any(name in provider.stocks for provider in host.tree for name in (VCPU, PCPU))
 
 
 def _is_whole(host: HostProviders) -> bool:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.providers import Provider, ProviderIndex
+from cpu_tiers.tools.cloud_model.providers import OF_HOSTS
 from cpu_tiers.tools.cloud_model.service_states import ALL_UP, ServiceStates
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
@@ -101,7 +102,7 @@ class SoldCloud:
 
     :param amounts: sorted by host, provider and resource class; each host's root comes first.
     :param parts: what each consumer has, in the same order.
-    :param hosts: the names of the root providers whose trees have CPUs.
+    :param hosts: the names of the root providers whose trees have CPUs or memory.
     :param disabled: those of ``hosts`` on which nova-scheduler places no server, because their
         nova-compute is disabled.
     :param down: those of ``hosts`` whose nova-compute is down.
@@ -151,7 +152,7 @@ class SoldCloud:
         """
         hosts: dict[str, set[str]] = {}
         for part in self.parts:
-            if part.consumer in self.no_servers or part.resource_class in (VCPU, PCPU, MEMORY_MB):
+            if part.consumer in self.no_servers or part.resource_class in OF_HOSTS:
                 hosts.setdefault(part.consumer, set()).add(part.host)
         return tuple(
             UnsettledConsumer(consumer, kind, tuple(sorted(consumer_hosts)))
@@ -200,7 +201,7 @@ def sold_cloud(
             inventory = provider.inventories.get(name)
             amounts.append(_amount(hosts_by_id[provider.uuid], provider, name, inventory, sold))
             listed += sold
-    hosts = frozenset(a.host for a in amounts if a.resource_class in (VCPU, PCPU))
+    hosts = frozenset(a.host for a in amounts if a.resource_class in OF_HOSTS)
     disabled = (p.name for p in ordered if p.parent is None and DISABLED_TRAIT in p.traits)
     return SoldCloud(
         amounts=tuple(amounts),

@@ -16,7 +16,6 @@ from cpu_tiers.tools.plan.hosts import Hosts, Server, kind_of
 from cpu_tiers.tools.plan.order import PlanStep
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.plan.survive import make_survive
-from cpu_tiers.tools.reasons.never_served import hosts_of
 from cpu_tiers.tools.room.free import amounts_of
 from tests import made_once
 from tests.draws import clouds, repeatable
@@ -64,7 +63,7 @@ class RandomCloud:
         self.allocations.append(request.allocations)
         allocations.claim(self.client, server_id, request, project_id="p", user_id="u")
         roots = {self.cloud.root_of(provider) for provider in request.allocations}
-        names = hosts_of(self.cloud)
+        names = {host.root for host in self.cloud.hosts if host.is_host}
         on = [root for root in roots if root is not None and root in names]
         if len(on) != 1:
             return

@@ -9,6 +9,7 @@ import pytest
 
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.tools.cloud_model import ClaimRefused, CloudProvider, SimulatedCloud
+from cpu_tiers.tools.cloud_model.providers import is_host
 from tests.unit.cloud_model.clouds import SHARES, group, provider, query
 
 
@@ -101,3 +102,18 @@ def test_a_claim_of_the_pool_changes_all_hosts_that_share_the_pool() -> None:
     cloud.claim({"pool": {"DISK": 1}})
     numbers, _ = cloud.changed_since(0)
     assert {cloud.hosts[number].root for number in numbers} == {"a", "pool"}
+
+
+@pytest.mark.parametrize(
+    ("classes", "is_a_host"),
+    [
+        pytest.param([["VCPU"]], True, id="CPUs"),
+        pytest.param([["DISK_GB"], ["PCPU"]], True, id="CPUs of a NUMA node"),
+        pytest.param([["MEMORY_MB"]], True, id="memory only"),
+        pytest.param([["DISK_GB"]], False, id="a storage pool"),
+        pytest.param([["CUSTOM_BAREMETAL"]], False, id="a node of Ironic"),
+        pytest.param([[]], False, id="nothing is reported"),
+    ],
+)
+def test_a_host_has_cpus_or_memory(classes: list[list[str]], is_a_host: bool) -> None:
+    assert is_host(classes) == is_a_host

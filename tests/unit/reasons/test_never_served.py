@@ -4,7 +4,7 @@ import pytest
 
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model import SimulatedCloud
-from cpu_tiers.tools.reasons.never_served import hosts_of, never_served
+from cpu_tiers.tools.reasons.never_served import never_served
 from tests.unit.cloud_model.hosts import host, inventory, query
 
 AVX = frozenset({"HW_CPU_X86_AVX2"})
@@ -53,8 +53,3 @@ def test_either_query_is_enough() -> None:
     assert never_served("f", [query(PCPU=1), query(VCPU=8)], CLOUD) == []
     (fault,) = never_served("f", [query(PCPU=1), query(VCPU=99)], CLOUD)
     assert "PCPU" in fault.where
-
-
-def test_a_provider_without_cpus_is_no_host() -> None:
-    assert sorted(hosts_of(CLOUD).values()) == ["large", "small"]
-    assert hosts_of(SimulatedCloud([host("switch", CUSTOM_PORT=inventory(8))])) == {}
