@@ -13,7 +13,6 @@ from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import COMPUTE_NODE, MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud
 from cpu_tiers.tools.cloud_model.providers import is_host
 from cpu_tiers.tools.cloud_model.service_states import (
     NOT_ASKED,
@@ -23,7 +22,7 @@ from cpu_tiers.tools.cloud_model.service_states import (
 )
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.room.count import CloudRoom, Count, more_servers
-from cpu_tiers.tools.room.free import Free
+from cpu_tiers.tools.room.free import FreeAmounts
 from cpu_tiers.tools.room.places import Places
 from cpu_tiers.tools.room.server_queries import ServerQueries
 from cpu_tiers.translators.numa import avoided_by, cheaper
@@ -74,7 +73,7 @@ class CandidateSurvey:
         self._client = client
         self.states = states
         self._answers: dict[object, CandidatesAnswer] = {}
-        self._free: Free | None = None
+        self._free: FreeAmounts | None = None
         self.summaries: dict[str, Mapping[str, Any]] = {}
         self._absent_classes, self._absent_traits = frozenset[str](), frozenset[str]()
         if client.known_cloud is None:
@@ -118,19 +117,12 @@ class CandidateSurvey:
         if (cloud := self._client.known_cloud) is None:
             server = self.of_server(queries)
             return server.queries, more_servers(server.answer)
-        room = self._room(cloud, queries.first)
-        if (
-            queries.otherwise
-            and not room.hosts
-            and not self.answer(queries.first).allocation_requests
-        ):
-            return queries.otherwise, self._room(cloud, queries.otherwise)
-        return queries.first, room
-
-    def _room(self, cloud: SimulatedCloud, queries: Sequence[CandidateQuery]) -> CloudRoom:
         if self._free is None:
-            self._free = Free.of_cloud(cloud)
-        return Count(Places(cloud, queries, self._free)).room(self._free, self.states.lacking)
+            self._free = FreeAmounts.of_cloud(cloud)
+        chosen, places = queries.first, Places(cloud, queries.first, self._free)
+        if queries.otherwise and not places.has_room(self._free):
+            chosen, places = queries.otherwise, Places(cloud, queries.otherwise, self._free)
+        return chosen, Count(places).room(self._free, self.states.lacking)
 
     def host_names(self, candidates: Iterable[str] = ()) -> tuple[dict[str, str], tuple[str, ...]]:
         """Return the names of all compute hosts by the uuid of the root provider, sorted by name.

@@ -12,7 +12,7 @@ from cpu_tiers.tools.cloud_model.providers import Row
 from cpu_tiers.tools.frame.terminal import count_of, shortened
 from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.planner import Plan
-from cpu_tiers.tools.room.free import Free
+from cpu_tiers.tools.room.free import FreeAmounts
 
 
 def moves_data(plan: Plan) -> list[dict[str, Any]]:
@@ -123,7 +123,7 @@ def before_and_after(hosts: Hosts, plan: Plan) -> list[tuple[str, int, int, str,
     counts = [Counter(server.host for server in each.servers) for each in (hosts, plan.hosts)]
     rooms = [hosts.room(), plan.hosts.room()]
 
-    def free(room: Free, root: str) -> str:
+    def free(room: FreeAmounts, root: str) -> str:
         return amounts_text((row, room.of(row)) for row in hosts.rows_of(root))
 
     return [

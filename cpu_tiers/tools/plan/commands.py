@@ -208,7 +208,7 @@ class PlanRoom(PlanCommand):
         queries = queries_of(self.conf, request_of(self.conf, flavor), aggregates)
         self.is_most = parsed_args.count is None
         question = Question(
-            room=queries.first, wanted=parsed_args.count, most_moves=parsed_args.moves
+            room=hosts.asked(queries), wanted=parsed_args.count, most_moves=parsed_args.moves
         )
         plan = self.plan(hosts, question)
         stay = [(server, server.stays) for server in hosts.servers if server.stays]

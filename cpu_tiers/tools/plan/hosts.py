@@ -17,8 +17,9 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud
 from cpu_tiers.tools.cloud_model.providers import HostProviders, Row
 from cpu_tiers.tools.room.count import Count
-from cpu_tiers.tools.room.free import Amounts, Free, group_row
+from cpu_tiers.tools.room.free import Amounts, FreeAmounts, group_row
 from cpu_tiers.tools.room.places import Places
+from cpu_tiers.tools.room.server_queries import ServerQueries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ class Migration(NamedTuple):
         """Return what the move takes of the host and of the groups of the server."""
         return (*self.amounts, *self.server.memberships(self.host))
 
-    def carry_out(self, free: Free) -> None:
+    def carry_out(self, free: FreeAmounts) -> None:
         """Take the new place of the server, and give the old one back."""
         free.take(self.entering())
         free.take(self.server.leaving(), -1)
@@ -97,7 +98,7 @@ class Hosts:
     groups: Mapping[str, int] = field(default_factory=dict)
     services: Mapping[str, str] = field(default_factory=dict)
     closed: frozenset[str] = frozenset()
-    start: Free | None = None
+    start: FreeAmounts | None = None
     names: Mapping[str, str] = field(init=False)
     is_cut: bool = field(init=False, default=False)
     _by_root: Mapping[str, HostProviders] = field(init=False)
@@ -108,16 +109,16 @@ class Hosts:
         self._by_root = {host.root: host for host in self.cloud.hosts}
         self.names = {host.root: host.name for host in self.cloud.hosts if host.is_host}
 
-    def room(self) -> Free:
+    def room(self) -> FreeAmounts:
         """Return the present free amounts."""
         if self.start is None:
-            self.start = Free.of_cloud(self.cloud, self.groups)
+            self.start = FreeAmounts.of_cloud(self.cloud, self.groups)
             for server in self.servers:
                 self.start.take(server.memberships(server.host))
         return self.start.copy()
 
     def elsewhere(
-        self, servers: Sequence[Server], room: Free, closed: frozenset[str] = frozenset()
+        self, servers: Sequence[Server], room: FreeAmounts, closed: frozenset[str] = frozenset()
     ) -> Hosts:
         """Return the hosts with new servers and free amounts; the places stay known.
 
@@ -172,6 +173,17 @@ class Hosts:
         """Return the places of a new server."""
         return self.of_kind(kind_of(queries), queries)
 
+    def asked(self, queries: ServerQueries) -> tuple[CandidateQuery, ...]:
+        """Return the queries of a new server of which nova-scheduler takes the answer.
+
+        Without room now, those are returned for which moves can make room.
+        """
+        first, free = self.of_new(queries.first), self.room()
+        if not queries.otherwise or first.has_room(free):
+            return queries.first
+        is_first = not self.of_new(queries.otherwise).has_room(free) and first.is_ever()
+        return queries.first if is_first else queries.otherwise
+
     def suits(self, server: Server) -> bool:
         """Tell whether its host suits a server but for amounts: traits, units, aggregates."""
         places = self.of_kind(server.kind, server.queries)
@@ -193,13 +205,13 @@ class Hosts:
             for amounts in ever:
                 yield host.root, amounts
 
-    def fitting(self, places: Places, free: Free) -> Iterator[tuple[str, Amounts]]:
+    def fitting(self, places: Places, free: FreeAmounts) -> Iterator[tuple[str, Amounts]]:
         """Yield the places that have room on all open hosts, each with its host."""
         for host in self._open():
             for amounts in places.now(host, free):
                 yield host.root, amounts
 
-    def fitting_on(self, root: str, places: Places, free: Free) -> Iterator[Amounts]:
+    def fitting_on(self, root: str, places: Places, free: FreeAmounts) -> Iterator[Amounts]:
         """Yield the places that have room on a host; none on a closed host."""
         return places.now(self._by_root[root], free) if root not in self.closed else iter(())
 

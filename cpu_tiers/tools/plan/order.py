@@ -14,7 +14,7 @@ from typing import NamedTuple
 from cpu_tiers.tools.cloud_model.providers import Row
 from cpu_tiers.tools.plan.hosts import Hosts, Migration
 from cpu_tiers.tools.plan.search import MoveSearch
-from cpu_tiers.tools.room.free import Free
+from cpu_tiers.tools.room.free import FreeAmounts
 
 
 class PlanStep(NamedTuple):
@@ -86,7 +86,7 @@ def _hop(waiting: Collection[Migration], search: MoveSearch) -> Migration | None
     return None
 
 
-def with_after(moves: Iterable[Migration], start: Free) -> tuple[PlanStep, ...]:
+def with_after(moves: Iterable[Migration], start: FreeAmounts) -> tuple[PlanStep, ...]:
     """Return moves as steps, each with the steps that must be done before.
 
     A step waits for as many of the earlier releases of its rows as it needs beside all earlier

@@ -25,7 +25,7 @@ from cpu_tiers.tools.plan.program import (
     solve,
 )
 from cpu_tiers.tools.plan.search import MoveSearch
-from cpu_tiers.tools.room.free import Free
+from cpu_tiers.tools.room.free import FreeAmounts
 
 MOST_COLUMNS = 250_000
 """The size of a program above which only the search answers."""
@@ -243,7 +243,7 @@ class _Program:
 
 
 def _matched(
-    servers: Sequence[Server], targets: Sequence[KindPlace], groups: Free
+    servers: Sequence[Server], targets: Sequence[KindPlace], groups: FreeAmounts
 ) -> list[Migration]:
     """Return each server with a target on another host that its groups allow.
 

@@ -18,7 +18,7 @@ from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 from cpu_tiers.tools.plan.hosts import Hosts, Migration, Server
 from cpu_tiers.tools.plan.planner import Plan, Question, realized
 from cpu_tiers.tools.plan.search import MoveSearch
-from cpu_tiers.tools.room.free import Amounts, Free
+from cpu_tiers.tools.room.free import Amounts, FreeAmounts
 
 
 class Loss(NamedTuple):
@@ -55,7 +55,7 @@ class Survivors:
         self._weights = {root: -weight for weight, root in sorted(weights)}
         self._order: dict[str, list[tuple[float, str]]] = {}
 
-    def lose(self, failed: Sequence[str]) -> tuple[Loss, Free]:
+    def lose(self, failed: Sequence[str]) -> tuple[Loss, FreeAmounts]:
         """Return which servers find no place if some hosts fail together, and the room then.
 
         A loss does not keep its room: the rooms of 10,000 hosts have 300 million amounts.
@@ -80,7 +80,7 @@ class Survivors:
         return Loss(tuple(failed), len(servers), tuple(homeless)), room
 
     def _evacuation(
-        self, server: Server, room: Free, failed: Sequence[str], changed: Collection[str]
+        self, server: Server, room: FreeAmounts, failed: Sequence[str], changed: Collection[str]
     ) -> Migration | None:
         places = self._hosts.of_kind(server.kind, server.queries)
 
@@ -111,11 +111,11 @@ class Survivors:
             ]
         return self._order[server.kind]
 
-    def _free(self, root: str, room: Free) -> list[int]:
+    def _free(self, root: str, room: FreeAmounts) -> list[int]:
         """Return the free memory and CPUs of a host."""
         return [sum(max(0, room.of(row)) for row in rows) for rows in self._rows[root]]
 
-    def _weight(self, root: str, room: Free) -> float:
+    def _weight(self, root: str, room: FreeAmounts) -> float:
         memory, cpus = self._free(root, room)
         return memory / self._most[0] + cpus / self._most[1]
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from math import inf, prod
+from math import prod
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.tools.cloud_model.providers import HostLayout, HostProviders, Row
-from cpu_tiers.tools.room.free import Amounts, Free
+from cpu_tiers.tools.room.free import Amounts, FreeAmounts
 from cpu_tiers.tools.room.places import Place, Places, fits
 from cpu_tiers.tools.room.repeated_packing import (
     Package,
@@ -264,7 +264,7 @@ class Count:
         self._prepared: dict[object, _Prepared] = {}
         self._names: dict[HostLayout, tuple[str, ...]] = {}
 
-    def room(self, free: Free, closed: Collection[str] = ()) -> CloudRoom:
+    def room(self, free: FreeAmounts, closed: Collection[str] = ()) -> CloudRoom:
         """Return the room of all hosts.
 
         :param closed: the root providers of hosts that take no servers.
@@ -283,7 +283,7 @@ class Count:
         more = packed.more + sum(room.more for room in hosts.values())
         return packed._replace(more=more, hosts={**packed.hosts, **hosts})
 
-    def packed(self, free: Free, closed: Collection[str], most: float = inf) -> list[Amounts]:
+    def packed(self, free: FreeAmounts, closed: Collection[str], most: float) -> list[Amounts]:
         """Return a place for each new server with room, at most so many.
 
         :param closed: as for :meth:`room`.
@@ -303,10 +303,10 @@ class Count:
             _extend(taken, PackedHosts(common, free.of), most)
         return taken
 
-    def _claims(self, host: HostProviders, free: Free) -> Sequence[Claim]:
+    def _claims(self, host: HostProviders, free: FreeAmounts) -> Sequence[Claim]:
         return list(map(dict, self._places.now(host, free)))
 
-    def _alone(self, host: HostProviders, free: Free) -> HostRoom | None:
+    def _alone(self, host: HostProviders, free: FreeAmounts) -> HostRoom | None:
         """Return the room of a host; ``None`` if the places compete for the same amounts."""
         solvers, places = self._places.prepared(host)
         if places is None:

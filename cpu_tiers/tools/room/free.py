@@ -1,7 +1,7 @@
 """The free amounts of a cloud by row: the state that a plan changes, and copies for each trial.
 
 The cloud in memory has its own free amounts, which claims and releases change
-(:mod:`cpu_tiers.tools.cloud_model.cloud`). A :class:`Free` begins with them. Pure.
+(:mod:`cpu_tiers.tools.cloud_model.cloud`). A :class:`FreeAmounts` begins with them. Pure.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def group_row(group: str, host: str) -> Row:
     return f"group {group}", host
 
 
-class Free:
+class FreeAmounts:
     """The free amounts of all rows, and how many servers of a group each host may still take.
 
     A copy shares the amounts of the beginning, and has only its changes for itself.
@@ -52,7 +52,7 @@ class Free:
     @classmethod
     def of_cloud(
         cls, cloud: SimulatedCloud, groups: Mapping[str, int] = MappingProxyType({})
-    ) -> Free:
+    ) -> FreeAmounts:
         """Return the free amounts of a cloud as they are now."""
         amounts = {
             row: stock.free
@@ -61,9 +61,9 @@ class Free:
         }
         return cls(amounts, groups)
 
-    def copy(self) -> Free:
+    def copy(self) -> FreeAmounts:
         """Return free amounts that change by themselves."""
-        free = Free(self._start, self._groups)
+        free = FreeAmounts(self._start, self._groups)
         free._changed = dict(self._changed)
         return free
 

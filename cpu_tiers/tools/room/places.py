@@ -16,7 +16,7 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud, Solvers
 from cpu_tiers.tools.cloud_model.providers import HostProviders, Stock
 from cpu_tiers.tools.cloud_model.solutions import Solver
-from cpu_tiers.tools.room.free import Amounts, Free
+from cpu_tiers.tools.room.free import Amounts, FreeAmounts
 from cpu_tiers.translators.numa import read_form
 
 MOST_PLACES = 256
@@ -50,7 +50,7 @@ class Places:
     """
 
     def __init__(
-        self, cloud: SimulatedCloud, queries: Iterable[CandidateQuery], free: Free
+        self, cloud: SimulatedCloud, queries: Iterable[CandidateQuery], free: FreeAmounts
     ) -> None:
         self.cloud, self._free = cloud, free
         self._of_queries = [
@@ -85,7 +85,7 @@ class Places:
             self._ever[host.root] = [_by_rows(place, host) for place in places], is_all
         return self._ever[host.root]
 
-    def now(self, host: HostProviders, free: Free) -> Iterator[Amounts]:
+    def now(self, host: HostProviders, free: FreeAmounts) -> Iterator[Amounts]:
         """Yield the places with room, each once, without a bound."""
         ever, is_all = self.ever(host)
         if is_all:
@@ -104,6 +104,15 @@ class Places:
                 if amounts not in known:
                     known.add(amounts)
                     yield amounts
+
+    def has_room(self, free: FreeAmounts) -> bool:
+        """Tell whether any host has a place with room, whatever its nova-compute is."""
+        hosts = (host for host in self.cloud.hosts if not host.is_pool)
+        return any(True for host in hosts for _ in self.now(host, free))
+
+    def is_ever(self) -> bool:
+        """Tell whether any host has a place as if it had no servers."""
+        return any(self.ever(host)[0] for host in self.cloud.hosts if not host.is_pool)
 
     def _on_empty(self, host: HostProviders) -> tuple[Sequence[Place], bool]:
         solvers, prepared = self.prepared(host)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
-from cpu_tiers.tools.room.free import Free
 from tests.unit.cloud_model.clouds import group, provider, query
 from tests.unit.plan.clouds import assert_each_step_fits, equal_hosts, hosts_of, server
 
@@ -117,13 +116,3 @@ def test_nothing_enters_a_host_that_stays_over_its_capacity() -> None:
         closed=frozenset({"h1"}),
     )
     assert make_plan(hosts, Question(leaving=frozenset({"b"})), seconds=20).steps == ()
-
-
-def test_a_room_of_a_group() -> None:
-    room = Free({}, {"g": 2})
-    membership = server("a", "h0", VCPU=1)
-    amounts = replace(membership, apart=("g",)).memberships("h0")
-    room.take(amounts)
-    assert room.fits(amounts)
-    room.take(amounts)
-    assert not room.fits(amounts)

@@ -7,7 +7,7 @@ import pytest
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model import CloudProvider, SimulatedCloud
 from cpu_tiers.tools.room.count import CloudRoom, Count, HostRoom, more_servers
-from cpu_tiers.tools.room.free import Free
+from cpu_tiers.tools.room.free import FreeAmounts
 from cpu_tiers.tools.room.places import Places
 from tests.draws import clouds, repeatable
 from tests.unit.cloud_model.clouds import SHARES, group, provider, query
@@ -23,7 +23,7 @@ def nodes(disk: int, *nodes: tuple[int, int]) -> list[CloudProvider]:
 
 
 def room_of(cloud: SimulatedCloud, *queries: CandidateQuery) -> CloudRoom:
-    free = Free.of_cloud(cloud)
+    free = FreeAmounts.of_cloud(cloud)
     return Count(Places(cloud, queries, free)).room(free)
 
 
