@@ -48,6 +48,7 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
         [
             cfg.StrOpt("cpu_shared_set"),
             cfg.StrOpt("cpu_dedicated_set"),
+            cfg.BoolOpt("packing_host_numa_cells_allocation_strategy", default=False),
         ],
     ),
     (

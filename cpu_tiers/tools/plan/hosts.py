@@ -55,11 +55,17 @@ class Server:
 
 
 class Migration(NamedTuple):
-    """A server, and its new place."""
+    """A server, and its new place.
+
+    :param has_choice: whether nova-scheduler has several places of the host to choose from.
+    :param is_known: ``False`` if no rule says which of them it takes.
+    """
 
     server: Server
     host: str
     amounts: Amounts
+    has_choice: bool = False
+    is_known: bool = True
 
     def entering(self) -> Amounts:
         """Return what the move takes of the host and of the groups of the server."""
@@ -90,6 +96,7 @@ class Hosts:
     :param names: the names of the hosts by the uuid of the root provider.
     :param start: the free amounts; those of the cloud, if they are not given.
     :param closed: the hosts that take no servers.
+    :param packs: Nova's option ``packing_host_numa_cells_allocation_strategy``.
     :param is_cut: whether a host has more places than are known, so that nothing is proven.
     """
 
@@ -98,6 +105,7 @@ class Hosts:
     groups: Mapping[str, int] = field(default_factory=dict)
     services: Mapping[str, str] = field(default_factory=dict)
     closed: frozenset[str] = frozenset()
+    packs: bool = False
     start: FreeAmounts | None = None
     names: Mapping[str, str] = field(init=False)
     is_cut: bool = field(init=False, default=False)
@@ -166,7 +174,7 @@ class Hosts:
         :param kind: of the queries, by :func:`kind_of`.
         """
         if kind not in self._places:
-            self._places[kind] = Places(self.cloud, queries, self.room())
+            self._places[kind] = Places(self.cloud, queries, self.room(), packs=self.packs)
         return self._places[kind]
 
     def of_new(self, queries: Sequence[CandidateQuery]) -> Places:
@@ -210,6 +218,25 @@ class Hosts:
         for host in self._open():
             for amounts in places.now(host, free):
                 yield host.root, amounts
+
+    def migration(
+        self, server: Server, root: str, free: FreeAmounts, wanted: Amounts = ()
+    ) -> Migration | None:
+        """Return the migration of a server to a host, on the place that nova-scheduler takes.
+
+        :param wanted: the place where no rule says which place nova-scheduler takes.
+        :returns: ``None`` if the host has no place, or a group of the server keeps it away.
+        """
+        if root in self.closed or not free.fits(server.memberships(root)):
+            return None
+        places = self.of_kind(server.kind, server.queries)
+        chosen = places.chosen(self._by_root[root], free)
+        if chosen is None:
+            return None
+        amounts, is_only, is_known = chosen
+        if not is_known and wanted and free.fits(wanted):
+            amounts = wanted
+        return Migration(server, root, amounts, not is_only, is_known)
 
     def fitting_on(self, root: str, places: Places, free: FreeAmounts) -> Iterator[Amounts]:
         """Yield the places that have room on a host; none on a closed host."""

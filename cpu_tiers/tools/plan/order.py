@@ -55,21 +55,32 @@ def ordered(
 def _in_order(
     moves: Iterable[Migration], hosts: Hosts
 ) -> tuple[Sequence[Migration], Collection[Migration]]:
-    """Return the moves in an order in which each fits, the earlier first, and the others."""
+    """Return the moves in an order in which each fits, the earlier first, and the others.
+
+    A step has the place that nova-scheduler takes at its time. Steps for which this is the place
+    of the move go first.
+    """
     search, waiting = MoveSearch(hosts), {move.server.uuid: move for move in moves}
     while waiting:
-        ready = [move for move in waiting.values() if search.room.fits(move.entering())]
-        for move in ready:
-            if search.room.fits(move.entering()):
-                search.commit(waiting.pop(move.server.uuid))
-        if ready:
+        others = list[Migration]()
+        before = len(waiting)
+        for move in tuple(waiting.values()):
+            step = hosts.migration(move.server, move.host, search.room, move.amounts)
+            if step and step.amounts == move.amounts:
+                search.commit(step)
+                del waiting[move.server.uuid]
+            elif step:
+                others.append(step)
+        if len(waiting) < before:
             continue
-        hop = _hop(waiting.values(), search)
+        hop = next(iter(others), None) or _hop(waiting.values(), search)
         if hop is None:
             break
         search.commit(hop)
         uuid = hop.server.uuid
         waiting[uuid] = waiting[uuid]._replace(server=hop.arrived())
+        if waiting[uuid].host == hop.host:
+            del waiting[uuid]
     return search.moves, waiting.values()
 
 
@@ -90,8 +101,12 @@ def with_after(moves: Iterable[Migration], start: FreeAmounts) -> tuple[PlanStep
     """Return moves as steps, each with the steps that must be done before.
 
     A step waits for as many of the earlier releases of its rows as it needs beside all earlier
-    amounts of the rows. Independent steps may run in parallel.
+    amounts of the rows. Where nova-scheduler has a choice of places, a step waits for all earlier
+    steps of the host, and later steps of the host wait for the step. Independent steps may run in
+    parallel.
     """
+    touched: dict[str, set[int]] = defaultdict(set)
+    chosen: dict[str, int] = {}
     taken: dict[Row, int] = defaultdict(int)
     released: dict[Row, list[tuple[int, int]]] = defaultdict(list)
     latest: dict[str, int] = {}
@@ -107,6 +122,12 @@ def with_after(moves: Iterable[Migration], start: FreeAmounts) -> tuple[PlanStep
                     break
                 after.add(earlier)
                 lacking -= given
+        if move.has_choice:
+            after |= touched[move.host]
+            chosen[move.host] = number
+        for host in (move.host, move.server.host):
+            after |= {chosen[host]} - {number} if host in chosen else set()
+            touched[host].add(number)
         for row, amount in move.server.leaving():
             released[row].append((number, amount))
         latest[uuid] = number

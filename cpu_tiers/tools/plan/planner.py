@@ -71,6 +71,12 @@ class Plan(NamedTuple):
     is_proven: bool = False
 
     @property
+    def open_hosts(self) -> list[str]:
+        """Return the names of hosts of which no rule says which place nova-scheduler takes."""
+        roots = dict.fromkeys(step.move.host for step in self.steps if not step.move.is_known)
+        return [self.hosts.names.get(root, root) for root in roots]
+
+    @property
     def proven(self) -> bool | int | None:
         """Return true for a plan that is proven to be the best, and else the bound, if any."""
         return True if self.is_proven else self.bound

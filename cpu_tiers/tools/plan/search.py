@@ -55,7 +55,7 @@ class MoveSearch:
                 yield Migration(server, host, amounts)
 
     def move(self, server: Server, avoided: str = "") -> Migration | None:
-        """Return the move of a server to the tightest place; ``None`` without a place.
+        """Return the move of a server to the host of the tightest place; ``None`` without a place.
 
         :param avoided: a host beside the server's own that is no target.
         """
@@ -63,7 +63,8 @@ class MoveSearch:
         def left(move: Migration) -> float:
             return sum(self.room.of(row) / amount for row, amount in move.amounts)
 
-        return min(self.moves_of(server, avoided), key=left, default=None)
+        best = min(self.moves_of(server, avoided), key=left, default=None)
+        return best and self.hosts.migration(server, best.host, self.room, best.amounts)
 
     def commit(self, move: Migration) -> None:
         """Carry a move out, of which the place of the server becomes free."""

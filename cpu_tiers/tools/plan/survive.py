@@ -99,7 +99,7 @@ class Survivors:
         # The hosts without a change are in their order, so the first of them is the best.
         hosts = chain(islice(fitting(fresh), 1), fitting(used))
         best = max(hosts, key=itemgetter(0), default=None)
-        return best and Migration(server, *best[1:])
+        return best and self._hosts.migration(server, best[1], room)
 
     def _ordered(self, server: Server) -> list[tuple[float, str]]:
         """Return the hosts with places of a server's kind, the host with the most free first."""
@@ -237,4 +237,6 @@ def _remedies(hosts: Hosts, loss: Loss) -> Iterator[Sequence[Migration]]:
         if server.host in loss.hosts and (move := search.move(server)):
             yield [move]
     for server in movable:
-        yield from ([move] for move in search.moves_of(server))
+        for root in dict.fromkeys(move.host for move in search.moves_of(server)):
+            if move := hosts.migration(server, root, search.room):
+                yield [move]

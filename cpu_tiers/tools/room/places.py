@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.names import MAX_AMOUNT
+from cpu_tiers.model.numa import cell_of
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud, Solvers
 from cpu_tiers.tools.cloud_model.providers import HostProviders, Stock
 from cpu_tiers.tools.cloud_model.solutions import Solver
-from cpu_tiers.tools.room.free import Amounts, FreeAmounts
+from cpu_tiers.tools.room.free import Amounts, FreeAmounts, amounts_of
 from cpu_tiers.translators.numa import read_form
+from cpu_tiers.weights.fragmentation import cost_of
 
 MOST_PLACES = 256
 """So many different places of a request on a host are prepared once for all equal hosts."""
@@ -27,6 +30,18 @@ _MOST_SOLUTIONS = 5_000
 
 Place = Mapping[int, int]
 """The amount that a server takes of each inventory of a host, by the number of the inventory."""
+
+
+class ChosenPlace(NamedTuple):
+    """The place of a host that nova-scheduler takes.
+
+    :param is_only: whether the host has no other place with room.
+    :param is_known: ``False`` if nova-scheduler takes any of several places, such as pools.
+    """
+
+    amounts: Amounts
+    is_only: bool = False
+    is_known: bool = True
 
 
 class PreparedPlaces(NamedTuple):
@@ -43,6 +58,7 @@ class PreparedPlaces(NamedTuple):
 class Places:
     """The places of a request on the hosts of a cloud.
 
+    :param packs: Nova's option ``packing_host_numa_cells_allocation_strategy``.
     :param queries: of nova-scheduler, for one request; a host with a candidate of any query is
         enough. Each node of a guest has a NUMA node of its own.
     :param free: of too many places on an empty host, those are chosen whose shared providers have
@@ -50,9 +66,14 @@ class Places:
     """
 
     def __init__(
-        self, cloud: SimulatedCloud, queries: Iterable[CandidateQuery], free: FreeAmounts
+        self,
+        cloud: SimulatedCloud,
+        queries: Iterable[CandidateQuery],
+        free: FreeAmounts,
+        *,
+        packs: bool = False,
     ) -> None:
-        self.cloud, self._free = cloud, free
+        self.cloud, self._free, self._packs = cloud, free, packs
         self._of_queries = [
             Solvers(cloud, read_form(query), each_order=False, nodes_apart=True)
             for query in queries
@@ -93,10 +114,7 @@ class Places:
                 if free.fits(amounts):
                     yield amounts
             return
-        stocks = [
-            Stock(stock.name, stock.inventory, stock.capacity - free.of(row))
-            for stock, row in zip(host.stocks, host.rows, strict=True)
-        ]
+        stocks = _stocks(host, free)
         known = set[Amounts]()
         for solver in self.prepared(host).solvers:
             for solution in solver.each(stocks):
@@ -104,6 +122,28 @@ class Places:
                 if amounts not in known:
                     known.add(amounts)
                     yield amounts
+
+    def chosen(self, host: HostProviders, free: FreeAmounts) -> ChosenPlace | None:
+        """Return the place that nova-scheduler takes of a host; ``None`` without room."""
+        places = [*islice(self.now(host, free), 2)]
+        if len(places) < 2:
+            return ChosenPlace(places[0], is_only=True) if places else None
+        stocks, summaries = _stocks(host, free), _summaries(host, free)
+        requests = [
+            host.request(solution, solvers.suffixes)
+            for solvers in self._of_queries
+            if (solver := solvers.of(host)) is not None
+            for solution in solver.each(stocks)
+        ]
+        with_nodes = [request for request in requests if request.nodes]
+        if not with_nodes:
+            return ChosenPlace(places[0], is_known=False)
+
+        def key(request: AllocationRequest) -> tuple[tuple[int, ...], list[int]]:
+            cells = [cell_of(summaries[node]["traits"]) or 0 for node in request.nodes]
+            return cost_of(request, summaries, pack=self._packs), sorted(cells)
+
+        return ChosenPlace(amounts_of(min(with_nodes, key=key).allocations))
 
     def has_room(self, free: FreeAmounts) -> bool:
         """Tell whether any host has a place with room, whatever its nova-compute is."""
@@ -132,6 +172,27 @@ class Places:
             some, _ = _different(solvers, stocks, MOST_PLACES)
             places |= {_by_rows(place, host): place for place in some}
         return [*places.values()][:MOST_PLACES], False
+
+
+def _stocks(host: HostProviders, free: FreeAmounts) -> list[Stock]:
+    return [
+        Stock(stock.name, stock.inventory, stock.capacity - free.of(row))
+        for stock, row in zip(host.stocks, host.rows, strict=True)
+    ]
+
+
+def _summaries(host: HostProviders, free: FreeAmounts) -> Mapping[str, Mapping[str, Any]]:
+    """Return the provider summaries of a host with these free amounts."""
+    return {
+        provider.uuid: {
+            **provider.summary(),
+            "resources": {
+                name: {"capacity": stock.capacity, "used": stock.capacity - free.of(row)}
+                for (name, stock), row in zip(provider.stocks.items(), provider.rows, strict=True)
+            },
+        }
+        for provider in host.providers
+    }
 
 
 def _by_rows(place: Place, host: HostProviders) -> Amounts:

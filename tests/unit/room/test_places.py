@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.cloud_model import CloudProvider, SimulatedCloud
 from cpu_tiers.tools.room import places as module
 from cpu_tiers.tools.room.free import FreeAmounts
@@ -79,3 +79,55 @@ def test_a_host_that_does_not_suit_has_no_places() -> None:
     cloud = SimulatedCloud(NODES)
     places = Places(cloud, [query(group(VCPU=3))], FreeAmounts.of_cloud(cloud))
     assert (places.has_room(FreeAmounts.of_cloud(cloud)), places.is_ever()) == (False, False)
+
+
+NUMA = ("HW_NUMA_ROOT",)
+
+
+def numa_host(*free_of_8: int) -> tuple[SimulatedCloud, FreeAmounts]:
+    """Return a host of NUMA nodes of 8 CPUs, which tells of 4 nodes at most, and what is free."""
+    traits = [f"CUSTOM_NUMA_NODES_{number}" for number in range(1, 5)]
+    providers = [provider("host", None, *traits, CUSTOM_NUMA_SERVER=9)]
+    for cell in range(len(free_of_8)):
+        node = (*NUMA, f"CUSTOM_NUMA_CELL_{cell}")
+        providers.append(provider(f"n{cell}", "host", *node, VCPU=8))
+        providers.append(provider(f"m{cell}", f"n{cell}", MEMORY_MB=99))
+    cloud = SimulatedCloud(providers)
+    free = FreeAmounts.of_cloud(cloud)
+    for cell, amount in enumerate(free_of_8):
+        free.take([((f"n{cell}", "VCPU"), 8 - amount)])
+    return cloud, free
+
+
+@pytest.mark.parametrize(
+    ("free_of_8", "packs", "node"),
+    [
+        pytest.param((8, 4), False, "n1", id="filling node 1 up leaves no fragment"),
+        pytest.param((8, 8), False, "n0", id="of equal nodes, the lowest cell"),
+        pytest.param((6, 7), False, "n1", id="of fragmented nodes, the one with the most free"),
+        pytest.param((6, 7), True, "n0", id="the least free, where Nova packs"),
+        pytest.param((3, 5), False, "n1", id="the only node with room"),
+    ],
+)
+def test_the_node_that_nova_takes(free_of_8: tuple[int, ...], packs: bool, node: str) -> None:
+    cloud, free = numa_host(*free_of_8)
+    parts = group("_PROC1", VCPU=4), group("_MEM1", MEMORY_MB=1)
+    root = RequestGroup("_NUMA1", required=frozenset(NUMA))
+    asked = query(*parts, root, policy="none", same_subtree=(("_PROC1", "_MEM1", "_NUMA1"),))
+    places = Places(cloud, [asked], free, packs=packs)
+    chosen = places.chosen(cloud.hosts[0], free)
+    assert chosen is not None
+    assert {uuid for (uuid, name), _ in chosen.amounts if name == "VCPU"} == {node}
+    assert (chosen.is_known, chosen.is_only) == (True, free_of_8[0] < 4)
+
+
+def test_no_rule_says_which_pool_nova_takes() -> None:
+    pools = [provider(f"p{n}", None, SHARES, aggregate="a", DISK=2) for n in range(2)]
+    cloud = SimulatedCloud([provider("host", None, aggregate="a", VCPU=1), *pools])
+    free = FreeAmounts.of_cloud(cloud)
+    places = Places(cloud, [query(group(VCPU=1, DISK=1))], free)
+    chosen = places.chosen(cloud.hosts[0], free)
+    assert chosen is not None
+    assert (chosen.is_known, chosen.is_only) == (False, False)
+    free.take([(("host", "VCPU"), 1)])
+    assert places.chosen(cloud.hosts[0], free) is None
