@@ -19,12 +19,13 @@ from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.placement.records import inventory_json, read_inventory
 from cpu_tiers.tools.cloud_model.cloud import Allocations, SimulatedCloud
 from cpu_tiers.tools.cloud_model.providers import without_servers
-from cpu_tiers.tools.cloud_model.snapshot_servers import SERVERS, SnapshotServers, read_servers
+from cpu_tiers.tools.cloud_model.servers_document import SERVERS, read_servers, servers_json
+from cpu_tiers.tools.cloud_model.snapshot_servers import SnapshotServers
 
 FORMAT = "cpu-tiers cloud snapshot"
-VERSION = 2
-_VERSIONS = (1, VERSION)
-"""Version 1 has no servers."""
+VERSION = 3
+_VERSIONS = (1, 2, VERSION)
+"""Version 1 has no servers, and version 2 does not say where and what they are."""
 _KEYS = ("format", "version", "taken", "masked", "providers", "consumers", "flavors", *SERVERS)
 _MOST_ABOVE = 64
 """Trees of Nova, Neutron and Cyborg have 4 levels; Placement has no bound."""
@@ -104,7 +105,7 @@ class Snapshot:
             "providers": [_provider_json(provider) for provider in self.providers],
             "consumers": {uuid: dict(held) for uuid, held in self.consumers.items()},
             "flavors": list(map(_flavor_json, self.flavors)),
-            **(self.servers.to_json(_flavor_json) if self.servers else {}),
+            **(servers_json(self.servers, _flavor_json) if self.servers else {}),
         }
 
     @classmethod

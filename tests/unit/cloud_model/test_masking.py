@@ -3,9 +3,16 @@
 import json
 from dataclasses import replace
 
-from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.tools.cloud_model.masking import masked
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.cloud_model.snapshot_servers import (
+    ServerGroup,
+    ServerMigration,
+    SnapshotAggregate,
+    SnapshotServer,
+    SnapshotServers,
+)
 from tests.unit.cloud_model.clouds import SHARES, group, provider, providers_of, query
 
 SNAPSHOT = Snapshot(
@@ -25,6 +32,78 @@ SNAPSHOT = Snapshot(
         ),
     ),
 )
+
+SERVERS = SnapshotServers(
+    servers={
+        "secret-server": SnapshotServer(
+            name="secret-web",
+            flavor=SNAPSHOT.flavors[0],
+            lock_reason="secret-plan",
+            host="secret-a",
+            project="secret-acme",
+            zone="secret-az",
+            hints={"group": ("secret-group",), "different_host": ("secret-server", "secret-gone")},
+            image=Image("secret-image", {"trait:RED": "required", "secret": "x"}),
+        ),
+    },
+    groups={
+        "secret-group": ServerGroup(
+            name="secret-g", policy="anti-affinity", members=("secret-server",)
+        )
+    },
+    migrations={
+        "secret-move": ServerMigration(
+            server="secret-server",
+            kind="resize",
+            status="finished",
+            source="secret-b",
+            target="secret-a",
+        )
+    },
+    aggregates={
+        "secret-z": SnapshotAggregate(
+            name="secret-zone",
+            zone="secret-az",
+            hosts=("secret-a", "secret-b"),
+            metadata={
+                "availability_zone": "secret-az",
+                "filter_tenant_id": "secret-acme, secret-other",
+                "cpu_weight_multiplier": "2.0",
+                "secret": "x",
+            },
+        )
+    },
+    services={"secret-a": "secret-compute"},
+    down=("secret-b",),
+    unread=frozenset(),
+)
+
+
+def test_of_servers_their_places_stay_and_their_names_go() -> None:
+    new = masked(replace(SNAPSHOT, servers=SERVERS))
+    assert "secret" not in json.dumps(new.to_json())
+    assert new.servers is not None
+    ((uuid, server),) = new.servers.servers.items()
+    assert uuid in new.consumers
+    assert (server.host, server.zone) == ("host-1", "zone-1")
+    ((group, _),) = new.servers.groups.items()
+    assert server.hints == {"group": (group,), "different_host": (uuid, "masked")}
+    assert server.image == Image("image-1", {"trait:RED": "required"})
+    ((_, aggregate),) = new.servers.aggregates.items()
+    assert aggregate == SnapshotAggregate(
+        name="aggregate-1",
+        zone="zone-1",
+        hosts=("host-1", "host-2"),
+        metadata={
+            "cpu_weight_multiplier": "2.0",
+            "filter_tenant_id": f"{server.project},masked",
+            "availability_zone": "zone-1",
+        },
+    )
+    assert new.servers.aggregates.keys() == new.providers[0].aggregates
+    ((_, move),) = new.servers.migrations.items()
+    assert (move.server, move.source, move.target) == (uuid, "host-2", "host-1")
+    assert masked(new) == new
 
 
 def test_no_name_and_no_id_is_left() -> None:
