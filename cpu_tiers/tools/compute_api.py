@@ -4,18 +4,19 @@ A function raises :class:`ComputeApiUnavailable` if a service refuses, for examp
 is no administrator, or answers no objects of the kind.
 
 Source: API references of Nova, Glance and Neutron; Compute API guide, "Pagination": the key
-``<objects>_links`` announces a further page, which begins after the object of the parameter
-``marker``.
+``<objects>_links``, in Glance ``next``, announces a further page, which begins after the object of
+the parameter ``marker``.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from keystoneauth1.adapter import Adapter
-from keystoneauth1.exceptions import ClientException, NotFound
+from keystoneauth1.exceptions import ClientException, NotAcceptable, NotFound
 from requests import JSONDecodeError
 from requests.exceptions import ContentDecodingError
 
@@ -35,6 +36,16 @@ class NotFoundThere(ComputeApiUnavailable):
     """The service answers 404: the object or the path does not exist."""
 
 
+class TooOldThere(ComputeApiUnavailable):
+    """The service answers 406: it is older than the microversion."""
+
+
+_ERRORS: Mapping[type[Exception], type[ComputeApiUnavailable]] = {
+    NotFound: NotFoundThere,
+    NotAcceptable: TooOldThere,
+}
+
+
 class ObjectKind(NamedTuple):
     """A kind of objects of an API.
 
@@ -43,6 +54,7 @@ class ObjectKind(NamedTuple):
     :param noun: the word for an object with its article, such as ``a server``.
     :param path, list_path: the path before the id of an object, and the path of the list.
     :param is_wrapped: whether an answer with one object has the object under the kind's name.
+    :param marker: the key of an object by which the next page begins.
     """
 
     service: str
@@ -52,6 +64,7 @@ class ObjectKind(NamedTuple):
     list_path: str
     microversion: str | None = None
     is_wrapped: bool = True
+    marker: str = "id"
 
     @property
     def name(self) -> str:
@@ -74,9 +87,16 @@ _NOVA, _GLANCE, _NEUTRON = ("Nova's API", "compute"), ("Glance", "image"), ("Neu
 # first whose flavors have their extra specs, and 2.41 the first whose aggregates have the uuids
 # that they have in Placement.
 SERVER = ObjectKind(*_NOVA, "a server", "/servers", "/servers/detail", "2.47")
+SERVER_MICROVERSIONS = ("2.100", "2.98", "2.96", "2.73")
+"""The microversions that add hints, image properties, the zone that a server asked for, and why
+it is locked. Each release of Nova from 31 on has all; later ones add nothing to a server."""
 IMAGE = ObjectKind(*_GLANCE, "an image", "/v2/images", "/v2/images", is_wrapped=False)
 PORT = ObjectKind(*_NEUTRON, "a port", "/v2.0/ports", "/v2.0/ports")
-_SERVER_NAME = ObjectKind(*_NOVA, "a server", "/servers", "/servers")
+_PLACED_SERVER = SERVER._replace(microversion=None)
+# 2.59 is the first microversion whose migrations have uuids, which are consumers in Placement.
+_MIGRATION = ObjectKind(
+    *(*_NOVA, "a migration", "/os-migrations", "/os-migrations", "2.59"), marker="uuid"
+)
 _FLAVOR = ObjectKind(*_NOVA, "a flavor", "/flavors", "/flavors/detail", "2.61")
 _AGGREGATE = ObjectKind(*_NOVA, "an aggregate", "/os-aggregates", "/os-aggregates", "2.41")
 # 2.64 is the first microversion whose groups have a policy with rules.
@@ -96,7 +116,7 @@ def get(services: Services, kind: ObjectKind, path: str) -> Document:
         body = repeat(_json, services.adapter(kind.service_type), path, kind.microversion)
     except (ClientException, OSError, RecursionError) as error:
         # An OSError is an error of requests, or says that there is no file of certificates.
-        kind_of_error = NotFoundThere if isinstance(error, NotFound) else ComputeApiUnavailable
+        kind_of_error = _ERRORS.get(type(error), ComputeApiUnavailable)
         reason = (
             bound_fault(error)
             or tls_fault(error, services.settings)
@@ -181,9 +201,10 @@ def read_list(
         body = get(services, kind, path)
         last = None
         for each in part(body, kind.plural, list, kind, path):
-            last = part(each, "id", str, kind, path)
+            last = part(each, kind.marker, str, kind, path)
             yield each
-        if f"{kind.plural}_links" not in body or last in (None, marker):
+        has_more = f"{kind.plural}_links" in body or "next" in body
+        if not has_more or last in (None, marker):
             return
         marker = last
 
@@ -247,17 +268,46 @@ def read_server(services: Services, server: str, where: str) -> ReadServer:
     )
 
 
-def read_server_names(services: Services) -> dict[str, str]:
-    """Return the names of all servers of the cloud by their ids; a request has 1,000 servers."""
-    servers = read_list(services, _SERVER_NAME, {"all_tenants": "1", "limit": PAGE})
-    return {
-        server["id"]: server["name"] for server in servers if isinstance(server.get("name"), str)
-    }
-
-
 def read_all_servers(services: Services) -> Iterator[Document]:
-    """Yield all servers of the cloud with their flavor, status, task and lock."""
-    return read_list(services, SERVER, {"all_tenants": "1", "limit": PAGE})
+    """Yield all servers of the cloud, with the newest microversion that Nova has."""
+    parameters = {"all_tenants": "1", "limit": PAGE}
+    for microversion in SERVER_MICROVERSIONS:
+        with suppress(TooOldThere):  # of the first page
+            yield from read_list(services, SERVER._replace(microversion=microversion), parameters)
+            return
+    yield from read_list(services, SERVER, parameters)
+
+
+def read_placed_servers(services: Services) -> Iterator[Document]:
+    """Yield all servers with name, project, host, status and task, without the rest.
+
+    Nova takes a third less time than for all that it knows of a server.
+    """
+    return read_list(services, _PLACED_SERVER, {"all_tenants": "1", "limit": PAGE})
+
+
+IN_PROGRESS = (
+    *("accepted", "queued", "preparing", "running", "pre-migrating", "migrating"),
+    *("post-migrating", "finished", "confirming", "reverting", "done"),
+)
+"""The statuses of migrations that are not over, or not confirmed; and ``done``, by which an
+evacuation waits for its source."""
+
+
+def read_migrations(services: Services) -> Iterator[Document]:
+    """Yield the migrations of :data:`IN_PROGRESS`, with a request for each status.
+
+    Nova keeps all migrations that ever were, and takes one status in a request.
+    """
+    for status in IN_PROGRESS:
+        yield from read_list(services, _MIGRATION, {"status": status, "limit": PAGE})
+
+
+def read_images(services: Services) -> Iterator[Document]:
+    """Yield all images of Glance, also hidden ones and those that communities share."""
+    for is_hidden in ("false", "true"):
+        parameters = {"visibility": "all", "os_hidden": is_hidden, "limit": PAGE}
+        yield from read_list(services, IMAGE, parameters)
 
 
 def read_server_groups(services: Services) -> Iterator[Document]:
@@ -295,11 +345,14 @@ class HostAggregate(NamedTuple):
     """A host aggregate.
 
     :param zone: the availability zone that the aggregate makes of its hosts; ``None`` for none.
+    :param hosts: the names of the nova-compute services.
     """
 
     uuid: str
     name: str
     zone: str | None
+    hosts: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = MappingProxyType({})
 
 
 def read_aggregates(services: Services) -> list[HostAggregate]:
@@ -310,7 +363,11 @@ def read_aggregates(services: Services) -> list[HostAggregate]:
     for each in part(answer, _AGGREGATE.plural, list, _AGGREGATE, path):
         uuid, name = (part(each, key, str, _AGGREGATE, path) for key in ("uuid", "name"))
         zone = each.get("availability_zone")
-        aggregates.append(HostAggregate(uuid, name, zone if isinstance(zone, str) else None))
+        zone = zone if isinstance(zone, str) else None
+        hosts = part(each, "hosts", list, _AGGREGATE, path) if "hosts" in each else ()
+        metadata = part(each, "metadata", dict, _AGGREGATE, path) if "metadata" in each else {}
+        texts = {key: str(value) for key, value in metadata.items()}
+        aggregates.append(HostAggregate(uuid, name, zone, tuple(map(str, hosts)), texts))
     return aggregates
 
 

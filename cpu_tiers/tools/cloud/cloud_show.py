@@ -15,7 +15,11 @@ from cpu_tiers.errors import CpuTiersError, FaultList, InvalidInput
 from cpu_tiers.tools.cloud.audit_files import read_audit_file
 from cpu_tiers.tools.cloud.capacity import tier_rooms
 from cpu_tiers.tools.cloud.cloud_metrics import CloudMetrics
-from cpu_tiers.tools.cloud.cloud_projects import print_projects, project_rows, read_owners
+from cpu_tiers.tools.cloud.cloud_projects import (
+    print_projects,
+    project_rows,
+    read_project_names,
+)
 from cpu_tiers.tools.cloud.cloud_text import (
     columns_of,
     excess_names,
@@ -23,7 +27,8 @@ from cpu_tiers.tools.cloud.cloud_text import (
     rows_of,
 )
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
-from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_aggregates
+from cpu_tiers.tools.cloud_model.snapshot_servers import HOST
+from cpu_tiers.tools.compute_api import read_aggregates
 from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
 from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.notes_on_answers import tell_unknown_states
@@ -32,7 +37,7 @@ from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.frame.server_request import queries_of, request_of
 from cpu_tiers.tools.frame.terminal import ProgressLine
-from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of
+from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of, with_places
 from cpu_tiers.tools.page.cloud_data import AuditedHost
 from cpu_tiers.tools.placement.cloud_reader import read_sold_cloud
 from cpu_tiers.tools.plan.read import read_cloud as hosts_of_plan
@@ -178,16 +183,17 @@ class CloudShow(NovaConfCommand, ListCommand):
         kind = parsed_args.group_by
         is_of_hosts = kind in (ZONE, AGGREGATE)
         named = _read_host_groups(source, kind) if is_of_hosts else {}  # it may be refused
-        owners = read_owners(source) if kind == PROJECT else None
+        projects = _project_names(source) if kind == PROJECT else None
         snapshot = self._read_cloud(source, is_whole=parsed_args.survive)
-        no_servers = source.no_servers(snapshot.consumers.keys())
-        cloud = sold_cloud(snapshot, tiers, source.service_states, no_servers)
+        snapshot = with_places(source, snapshot, must_answer=projects is not None)
+        servers = snapshot.servers.servers if snapshot.servers else {}
+        cloud = sold_cloud(snapshot, tiers, source.service_states)
         groups = _groups_of(cloud.hosts, named, kind) if is_of_hosts else {}
         is_text = parsed_args.formatter == self.formatter_default
         wants_rooms = is_text or parsed_args.html or parsed_args.prometheus
         rooms = self._rooms(conf, source, tiers, cloud.parts) if wants_rooms else []
         if parsed_args.html:
-            names = _server_names(source) if parsed_args.names else {}
+            names = {uuid: each.name for uuid, each in servers.items() if parsed_args.names}
             _write(parsed_args.html, cloud, given, names, rooms, groups)
         if path := parsed_args.prometheus:
             homeless = self._homeless(conf, source, snapshot) if parsed_args.survive else None
@@ -202,17 +208,17 @@ class CloudShow(NovaConfCommand, ListCommand):
             print_cloud, cloud=cloud, rooms=rooms, groups=groups, show_all=parsed_args.all
         )
         parsed_args.print_text = print_text
-        if owners is None:
+        if projects is None:
             columns = groups if is_of_hosts else None
             return columns_of(columns), rows_of(cloud, columns)
-        sales = project_sales(cloud, owners.projects)
+        sales = project_sales(cloud, {uuid: each.project for uuid, each in servers.items()})
 
         def print_with_projects(console: Console) -> None:
             print_text(console)
-            print_projects(console, sales, owners.names, show_all=parsed_args.all)
+            print_projects(console, sales, projects, show_all=parsed_args.all)
 
         parsed_args.print_text = print_with_projects
-        return project_rows(sales, owners.names)
+        return project_rows(sales, projects)
 
     def _read_cloud(self, source: CloudSource, *, is_whole: bool) -> Snapshot:
         """Return the cloud.
@@ -269,14 +275,23 @@ def read_cloud(cloud: CloudSource) -> Snapshot:
         return read_sold_cloud(client, partial(line.tell_number, "providers"), cloud.jobs)
 
 
-def _server_names(cloud: CloudSource) -> Mapping[str, str]:
-    """Return the names of servers; none if Nova's API does not answer."""
-    with ProgressLine("asking Nova for the names of servers"):
-        try:
-            return cloud.server_names
-        except ComputeApiUnavailable as error:
-            LOG.warning("The page shows the ids of servers instead of the names: %s", error)
-            return {}
+def _project_names(cloud: CloudSource) -> Mapping[str, str]:
+    """Return the names of projects; none for a snapshot, which has only ids.
+
+    :raises InvalidInput: the snapshot does not say whose the servers are.
+    :raises ComputeApiUnavailable: Nova refuses to say where servers are.
+    """
+    if cloud.snapshot is None:
+        _ = cloud.compute_services  # asked before the long reading
+        with ProgressLine("asking Keystone for projects"):
+            return read_project_names(cloud.services())
+    if cloud.snapshot.servers is None or HOST in cloud.snapshot.servers.unread:
+        raise InvalidInput.of(
+            "--group-by project",
+            "the snapshot has no projects: it is of a version before 3",
+            "ask the cloud itself, or write a new snapshot",
+        )
+    return {}
 
 
 def _write(

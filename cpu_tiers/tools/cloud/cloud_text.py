@@ -14,7 +14,7 @@ from cpu_tiers.errors import printable
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.tools.frame.formatting import FormattedValue
 from cpu_tiers.tools.frame.terminal import HINT, MOST_LINES, count_of, join_names, wrapped
-from cpu_tiers.tools.sold.sold import NOTHING, SoldAmount, SoldCloud
+from cpu_tiers.tools.sold.sold import NOTHING, SoldAmount, SoldCloud, UnsettledConsumer
 from cpu_tiers.tools.sold.sold_sums import (
     ClassSum,
     TierRoom,
@@ -138,15 +138,22 @@ def _print_excesses(console: Console, cloud: SoldCloud, *, show_all: bool) -> No
         if amounts:
             print_table(console, title, _over(cloud, amounts, show_all=show_all))
             print_rest(console, len(amounts), show_all=show_all)
-    if unsettled := cloud.unsettled:
-        table = text_table("consumer", "is", "hosts")
-        for column in table.columns[1:]:
-            column.justify = "left"
-        for each in unsettled[: None if show_all else MOST_LINES]:
-            hosts = ", ".join(map(cloud.short_name, each.hosts))
-            table.add_row(*(Text(printable(text)) for text in (each.consumer, each.kind, hosts)))
-        print_table(console, "Moves that are not over, or have failed", table)
-        print_rest(console, len(unsettled), show_all=show_all)
+    if cloud.unsettled:
+        console.print()
+        console.print(Text("Moves that are not over, or have failed", "bold"))
+        for each in cloud.unsettled[: None if show_all else MOST_LINES]:
+            line = printable(_unsettled_line(each, cloud))
+            console.print(Text(wrapped(line, indent=" ")))
+        print_rest(console, len(cloud.unsettled), show_all=show_all)
+
+
+def _unsettled_line(consumer: UnsettledConsumer, cloud: SoldCloud) -> str:
+    """Return what a consumer has where, where its server is, and the command that mends it."""
+    hosts = ", ".join(map(cloud.short_name, consumer.hosts))
+    line = f"{consumer.consumer} on {hosts}: {consumer.kind}"
+    if consumer.is_on and consumer.is_on not in consumer.hosts:
+        line += f", which Nova has on {cloud.short_name(consumer.is_on)}"
+    return f"{line}. {consumer.mend}"
 
 
 def _print_oversold(

@@ -169,6 +169,8 @@ def _masked_servers(
             aggregates[uuid]: masks.aggregate(number, aggregate)
             for number, (uuid, aggregate) in enumerate(servers.aggregates.items(), start=1)
         },
+        services=dict(providers[p] for p in servers.services if p in providers),
+        types={ids[uuid]: kind for uuid, kind in servers.types.items() if uuid in ids},
         down=tuple(
             dict.fromkeys(providers[name][0] for name in servers.down if name in providers)
         ),

@@ -22,7 +22,7 @@ from cpu_tiers.tools.cloud_model.snapshot_servers import (
 
 SERVERS = (
     *("servers", "server_flavors", "server_images", "groups", "migrations", "host_aggregates"),
-    *("services", "down", "unread"),
+    *("services", "down", "types", "unread"),
 )
 """The keys of a snapshot for servers."""
 
@@ -86,6 +86,7 @@ def servers_json(
         },
         "services": dict(servers.services),
         "down": list(servers.down),
+        "types": dict(servers.types),
         "unread": sorted(servers.unread),
     }
 
@@ -124,7 +125,6 @@ def read_servers(
     :param flavors: what ``server_flavors`` has.
     """
     images = _each_of(at / "server_images", at.get(document, "server_images", list), _image)
-    services = at.get(document, "services", dict)
     return SnapshotServers(
         servers={
             uuid: _server(at / "servers" / uuid, body, flavors, images)
@@ -133,8 +133,9 @@ def read_servers(
         groups=_all(at, document, "groups", _group),
         migrations=_all(at, document, "migrations", _migration),
         aggregates=_all(at, document, "host_aggregates", _aggregate),
-        services=_texts_by_key(at / "services", services),
+        services=_texts_by_key(at / "services", at.get(document, "services", dict)),
         down=_texts(at, document, "down"),
+        types=_texts_by_key(at / "types", at.get(document, "types", dict)),
         unread=frozenset(UNREAD) if document["version"] == 2 else _unread(at, document),
     )
 

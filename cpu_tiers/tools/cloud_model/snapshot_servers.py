@@ -18,7 +18,8 @@ UNREAD: Mapping[str, str] = {
     HOST: "the host on which Nova has each server",
     ZONE: "the availability zone that a server asked for (Nova's API tells it since 2.96)",
     HINTS: "scheduler hints (Nova's API tells them since 2.100)",
-    IMAGE: "the properties of images (Nova's API tells them since 2.98)",
+    IMAGE: "the properties of images (Nova's API tells them since 2.98, but not of servers from"
+    " volumes)",
     IMAGE_TRAITS: "the traits that images require, which only Glance tells",
     MIGRATIONS: "migrations that are in progress or not confirmed",
     AGGREGATES: "the metadata of host aggregates",
@@ -120,6 +121,7 @@ class SnapshotServers:
     :param services: the host of each nova-compute by the uuid of its root provider, which has
         the name of the hypervisor; Nova's API wants the former.
     :param down: the root providers of the hosts whose nova-compute is down.
+    :param types: what Placement says that a consumer is, of some consumers unknown to Nova.
     :param unread: the names in :data:`UNREAD` of what is not known of any server; by default, all
         that a snapshot of version 2 does not have.
     """
@@ -130,6 +132,7 @@ class SnapshotServers:
     aggregates: Mapping[str, SnapshotAggregate] = field(default_factory=dict)
     services: Mapping[str, str] = field(default_factory=dict)
     down: tuple[str, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
     unread: frozenset[str] = frozenset(UNREAD)
 
     def unread_of(self, uuid: str) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 import gc
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from functools import cached_property
@@ -15,7 +15,6 @@ from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.compute_api import (
     ComputeApiUnavailable,
     read_flavors,
-    read_server_names,
 )
 from cpu_tiers.tools.compute_services import read_compute_services
 from cpu_tiers.tools.frame.cloud_objects import NOVA, find_flavors
@@ -31,10 +30,6 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.snapshot_client import SnapshotClient
 
 LOG = logging.getLogger(__name__)
-
-
-MOST_TYPES = 100
-"""Of so many consumers that are no servers, Placement is asked for the type."""
 
 
 def read_snapshot(path: str) -> Snapshot:
@@ -96,6 +91,7 @@ class CloudSource:
     :param has_nova: whether there is a Nova beside the Placement.
     :param jobs: so many requests at the same time read all providers.
     :ivar snapshot: ``None`` for the cloud.
+    :ivar has_nova: whether there is a Nova to ask.
     :raises InvalidInput: the file is no snapshot.
     """
 
@@ -109,7 +105,7 @@ class CloudSource:
         jobs: int = 1,
     ) -> None:
         self.jobs = jobs
-        self._has_nova = has_nova
+        self.has_nova = has_nova and snapshot_path is None
         self._services, self._placement, self._path = services, placement, snapshot_path
         self.snapshot = None if snapshot_path is None else read_snapshot(snapshot_path)
 
@@ -138,49 +134,26 @@ class CloudSource:
         return nullcontext(SnapshotClient(self.snapshot))
 
     @cached_property
+    def compute_services(self) -> tuple[ComputeService, ...]:
+        """Return the nova-compute services of all hosts.
+
+        :raises ComputeApiUnavailable: Nova does not answer.
+        """
+        return read_compute_services(self.services())
+
+    @cached_property
     def service_states(self) -> ServiceStates:
         """Return which hosts have a nova-compute that takes servers, as far as Nova answers."""
         if self.snapshot is not None:
             return states_in_snapshot(self.snapshot)
-        if not self._has_nova:
+        if not self.has_nova:
             return ServiceStates(unknown="there is no Nova beside an embedded Placement")
         try:
-            services = read_compute_services(self._services())
+            services = self.compute_services
         except ComputeApiUnavailable as error:
             return ServiceStates(unknown=str(error))
         with self._placement() as client:
             return states_of(client, services)
-
-    @cached_property
-    def server_names(self) -> Mapping[str, str]:
-        """Return the names of all servers by their ids; a request has 1,000 servers.
-
-        :raises ComputeApiUnavailable: Nova does not answer.
-        """
-        return read_server_names(self.services())
-
-    def no_servers(self, consumers: Collection[str]) -> Mapping[str, str]:
-        """Return the type of each consumer that is no server of Nova; empty if it is unknown.
-
-        Nothing is returned where Nova is not asked, or does not answer. Placement gets a request
-        for each of these consumers, up to :data:`MOST_TYPES`.
-
-        :param consumers: of which Placement had allocations before Nova is asked for its servers.
-        """
-        if self.snapshot is not None:
-            known = self.snapshot.servers
-            return dict.fromkeys(set(consumers) - known.servers.keys(), "") if known else {}
-        if self.service_states.unknown or not consumers:
-            return {}
-        try:
-            others = sorted(set(consumers) - self.server_names.keys())
-        except ComputeApiUnavailable as error:
-            LOG.warning("Consumers of moves that are not over are not named: %s", error)
-            return {}
-        with self._placement() as client:
-            asked = [client.consumer(uuid) for uuid in others[:MOST_TYPES]]
-        types = {each.uuid: each.consumer_type for each in asked if each.generation is not None}
-        return {**types, **dict.fromkeys(others[MOST_TYPES:], "")}
 
     def flavors_named(self, names: Sequence[str]) -> list[Flavor]:
         """Return the flavors with these names, or in the cloud with these ids."""

@@ -4,29 +4,27 @@ Each function raises :class:`~cpu_tiers.tools.compute_api.ComputeApiUnavailable`
 not answer, or refuses.
 """
 
-from collections.abc import Mapping
+import logging
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from itertools import chain
 
 from cpu_tiers.errors import FaultList
+from cpu_tiers.tools.cloud_model.consumers import consumer_parts
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
-from cpu_tiers.tools.cloud_model.snapshot_servers import (
-    ServerGroup,
-    SnapshotServer,
-    SnapshotServers,
-)
-from cpu_tiers.tools.compute_api import (
-    read_all_servers,
-    read_server_groups,
-)
-from cpu_tiers.tools.compute_services import read_compute_services
+from cpu_tiers.tools.cloud_model.snapshot_servers import SnapshotServers
+from cpu_tiers.tools.compute_api import ComputeApiUnavailable
 from cpu_tiers.tools.frame.cloud_source import CloudSource, warn_of_left_out_flavors
-from cpu_tiers.tools.frame.documents import flavor_of
+from cpu_tiers.tools.frame.nova_servers import read_places, read_servers
 from cpu_tiers.tools.frame.terminal import ProgressLine
-from cpu_tiers.tools.http.services import Services
+from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.cloud_reader import read_whole_cloud
+
+LOG = logging.getLogger(__name__)
+
+MOST_AGAIN = 100
+"""So many consumers that look wrong are read again."""
 
 
 def read_snapshot_of(cloud: CloudSource, *, asks_nova: bool) -> Snapshot:
@@ -46,51 +44,49 @@ def read_snapshot_of(cloud: CloudSource, *, asks_nova: bool) -> Snapshot:
             progress.tell("asking Nova for flavors")
             flavors = tuple(cloud.flavors(faults))
             progress.tell("asking Nova for servers")
-            servers = _read_servers(cloud.services(), faults)
-            snapshot = replace(snapshot, flavors=flavors, servers=servers)
+            servers = read_servers(cloud.services(), cloud.compute_services, faults)
+            with cloud.placement() as client:
+                snapshot = _settled(client, replace(snapshot, flavors=flavors), servers)
     warn_of_left_out_flavors(faults)
     return replace(snapshot, taken=taken)
 
 
-def _read_servers(services: Services, faults: FaultList) -> SnapshotServers:
-    """Return the servers and the server groups of Nova.
+def with_places(cloud: CloudSource, snapshot: Snapshot, *, must_answer: bool) -> Snapshot:
+    """Return a cloud with the places of its servers.
 
-    :param faults: collects the faults of flavors; their servers request what they have.
+    :param must_answer: whether it is an error if there is no Nova, or Nova does not answer.
     """
-    servers = {body["id"]: _server(body, faults) for body in read_all_servers(services)}
-    groups = {body["id"]: _group(body) for body in read_server_groups(services)}
-    computes = read_compute_services(services)
-    return SnapshotServers(
-        servers=servers,
-        groups=groups,
-        services={node: compute.host for compute in computes for node in compute.nodes},
-        down=tuple(
-            dict.fromkeys(
-                node for compute in computes if not compute.is_up for node in compute.nodes
-            )
-        ),
-    )
+    is_asked = cloud.has_nova and (must_answer or not cloud.service_states.unknown)
+    if snapshot.servers is not None or not is_asked or not snapshot.consumers:
+        return snapshot
+    with ProgressLine("asking Nova for the places of servers"):
+        try:
+            servers = read_places(cloud.services(), cloud.compute_services)
+        except ComputeApiUnavailable as error:
+            if must_answer:
+                raise
+            LOG.warning("Where Nova and Placement differ is not known: %s", error)
+            return snapshot
+        with cloud.placement() as client:
+            return _settled(client, snapshot, servers)
 
 
-def _server(body: Mapping[str, Any], faults: FaultList) -> SnapshotServer:
-    flavor = body.get("flavor")
-    where = f"server {body['id']}"
-    return SnapshotServer(
-        name=str(body.get("name") or body["id"]),
-        flavor=faults.read(flavor_of, flavor, where) if isinstance(flavor, Mapping) else None,
-        state=str(body.get("status") or ""),
-        task=str(body.get("OS-EXT-STS:task_state") or ""),
-        is_locked=body.get("locked") is True,
-    )
+def _settled(client: PlacementClient, snapshot: Snapshot, servers: SnapshotServers) -> Snapshot:
+    """Return a cloud with servers, after a second look at the consumers that look wrong.
 
-
-def _group(body: Mapping[str, Any]) -> ServerGroup:
-    rules = body.get("rules")
-    most = rules.get("max_server_per_host") if isinstance(rules, Mapping) else None
-    members = body.get("members")
-    return ServerGroup(
-        name=str(body.get("name") or body["id"]),
-        policy=str(body.get("policy") or ""),
-        most=most if type(most) is int and most > 0 else 1,
-        members=tuple(map(str, members)) if isinstance(members, list) else (),
-    )
+    Placement was asked before Nova. A server that moved, or was deleted, between both answers
+    looks as if it was lost; its allocations of now fit to what Nova says.
+    """
+    snapshot = replace(snapshot, servers=servers)
+    parts = chain.from_iterable(consumer_parts(snapshot))
+    wrong = {part.consumer for part in parts if part.role.is_wrong}
+    consumers, types = dict(snapshot.consumers), dict[str, str]()
+    providers = {provider.uuid for provider in snapshot.providers}
+    for uuid in sorted(wrong)[:MOST_AGAIN]:
+        now = client.consumer(uuid)
+        held = {str(p): {**amounts} for p, amounts in now.allocations.items() if p in providers}
+        if held:
+            consumers[uuid], types[uuid] = held, now.consumer_type
+        else:
+            del consumers[uuid]
+    return replace(snapshot, consumers=consumers, servers=replace(servers, types=types))

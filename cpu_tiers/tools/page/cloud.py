@@ -125,12 +125,12 @@ def _sections(
             yield PageSection(key=key, title=title, parts=[table])
     if cloud.unsettled:
         moves: list[Sequence[Cell]] = [
-            (each.consumer, each.kind, ", ".join(map(cloud.short_name, each.hosts)))
+            (each.consumer, each.kind, ", ".join(map(cloud.short_name, each.hosts)), each.mend)
             for each in cloud.unsettled
         ]
         table = PageTable(
             title="Moves that are not over, or have failed",
-            columns=("consumer", "is", "hosts"),
+            columns=("consumer", "is", "hosts", "what to do"),
             rows=moves,
         )
         yield PageSection(key="moves", title="Moves", parts=[table])

@@ -12,8 +12,8 @@ from cpu_tiers.tools.sold.sold import SoldCloud
 class ProjectSale:
     """What the servers of a project have, of a tier.
 
-    :param project: the id of the project; empty for the consumers of Placement that Nova does not
-        list: the source host's allocations of a move, and servers that are being created.
+    :param project: the id of the project; empty for allocations that are not those of a server on
+        its host: the source of a move, what an evacuation left, and consumers unknown to Nova.
     :param amounts: by resource class.
     :param parts: ``amounts`` as parts of what all consumers of the cloud have, from 0 to 1.
     """
@@ -34,12 +34,14 @@ def project_sales(cloud: SoldCloud, projects: Mapping[str, str]) -> list[Project
     :param projects: the id of the project by the id of the consumer.
     """
     amounts: dict[tuple[str, str], Counter[str]] = {}
+    consumers: dict[tuple[str, str], set[str]] = {}
     sold = Counter[str]()
     for part in cloud.parts:
-        key = projects.get(part.consumer, ""), part.tier
+        is_sold = (part.consumer, part.host) not in cloud.unsold
+        key = projects.get(part.consumer, "") if is_sold else "", part.tier
+        consumers.setdefault(key, set()).add(part.consumer)
         amounts.setdefault(key, Counter())[part.resource_class] += part.amount
         sold[part.resource_class] += part.amount
-    servers = Counter((projects.get(consumer, ""), tier) for consumer, tier in cloud.tiers.items())
     amounts_by_project: dict[str, Counter[str]] = {}
     for (project, _), tier_amounts in amounts.items():
         amounts_by_project.setdefault(project, Counter()).update(tier_amounts)
@@ -54,7 +56,7 @@ def project_sales(cloud: SoldCloud, projects: Mapping[str, str]) -> list[Project
         ProjectSale(
             project=key[0],
             tier=key[1],
-            servers=servers[key],
+            servers=len(consumers[key]),
             amounts=amounts[key],
             parts={name: amount / sold[name] for name, amount in amounts[key].items()},
         )

@@ -4,15 +4,15 @@ Placement does not know tiers. The tier of a consumer follows from its allocatio
 each VCPU. Pure.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import NamedTuple
 
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.providers import Provider, ProviderIndex
+from cpu_tiers.tools.cloud_model.consumers import Part, Role, consumer_parts, sold_roots
 from cpu_tiers.tools.cloud_model.providers import OF_HOSTS
 from cpu_tiers.tools.cloud_model.service_states import ALL_UP, ServiceStates
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
@@ -79,21 +79,22 @@ class SoldPart(NamedTuple):
     amount: int
 
 
-SEVERAL_HOSTS = "server on several hosts"
-MIGRATION = "migration"
-NO_SERVER = "no server of Nova"
-
-
 class UnsettledConsumer(NamedTuple):
-    """A consumer that a move of a server may have left behind.
+    """A consumer that is something else on hosts than a server on its host.
 
-    :param kind: :data:`SEVERAL_HOSTS`, :data:`MIGRATION` or :data:`NO_SERVER`.
+    :param kind: what the consumer is, as a :class:`~cpu_tiers.tools.cloud_model.consumers.Role`.
     :param hosts: the names of the root providers.
+    :param server: the uuid of the server to which the allocations belong; empty for none.
+    :param is_on: the host that Nova has the server on; empty for none.
+    :param mend: the command that mends or ends the state.
     """
 
     consumer: str
     kind: str
     hosts: tuple[str, ...]
+    server: str = ""
+    is_on: str = ""
+    mend: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +110,9 @@ class SoldCloud:
     :param strangers: the names of providers that are left out, because no nova-compute has them.
     :param sales: what each host sells, without hosts that sell no shares.
     :param note: what was not looked at, to follow the number of hosts.
-    :param no_servers: the type of each consumer that is no server of Nova, such as ``MIGRATION``;
-        empty if the type is unknown.
+    :param unsettled: the consumers that are not servers on their hosts, sorted by uuid.
+    :param unsold: what consumers have of hosts beside what their servers pay for: pairs of the
+        consumer and the name of the host.
     """
 
     amounts: tuple[SoldAmount, ...]
@@ -121,7 +123,8 @@ class SoldCloud:
     strangers: tuple[str, ...] = ()
     sales: Mapping[str, Sale] = field(default_factory=dict)
     note: str = ""
-    no_servers: Mapping[str, str] = field(default_factory=dict)
+    unsettled: tuple[UnsettledConsumer, ...] = ()
+    unsold: frozenset[tuple[str, str]] = frozenset()
 
     @cached_property
     def domain(self) -> str:
@@ -143,30 +146,6 @@ class SoldCloud:
         """Return the amounts with more allocated than the whole amount."""
         return tuple(amount for amount in self.amounts if amount.is_over)
 
-    @cached_property
-    def unsettled(self) -> tuple[UnsettledConsumer, ...]:
-        """Return the consumers that a move may have left behind, sorted by uuid.
-
-        During an evacuation and after a move that has failed, a server has CPUs or memory of
-        several hosts. During a resize, a migration has those of the former host.
-        """
-        hosts: dict[str, set[str]] = {}
-        for part in self.parts:
-            if part.consumer in self.no_servers or part.resource_class in OF_HOSTS:
-                hosts.setdefault(part.consumer, set()).add(part.host)
-        return tuple(
-            UnsettledConsumer(consumer, kind, tuple(sorted(consumer_hosts)))
-            for consumer, consumer_hosts in sorted(hosts.items())
-            if (kind := self._kind(consumer, len(consumer_hosts)))
-        )
-
-    def _kind(self, consumer: str, hosts: int) -> str:
-        """Return what a consumer is; empty for a server on a single host."""
-        kind = self.no_servers.get(consumer)
-        if kind is None:
-            return SEVERAL_HOSTS if hosts > 1 else ""
-        return MIGRATION if kind == MIGRATION.upper() else NO_SERVER
-
     @property
     def of_reserved(self) -> tuple[SoldAmount, ...]:
         """Return the amounts with a part of the reserved amount allocated."""
@@ -177,13 +156,11 @@ def sold_cloud(
     snapshot: Snapshot,
     tiers: Iterable[Tier],
     states: ServiceStates = ALL_UP,
-    no_servers: Mapping[str, str] = MappingProxyType({}),
 ) -> SoldCloud:
     """Return the sold amounts of a cloud.
 
     :param tiers: the tiers that have names.
     :param states: what Nova says of the hosts.
-    :param no_servers: as for :class:`SoldCloud`.
     """
     snapshot, strangers = snapshot.without_trees(states.strangers)
     providers = ProviderIndex(snapshot.providers)
@@ -202,6 +179,7 @@ def sold_cloud(
             amounts.append(_amount(hosts_by_id[provider.uuid], provider, name, inventory, sold))
             listed += sold
     hosts = frozenset(a.host for a in amounts if a.resource_class in OF_HOSTS)
+    consumers = list(consumer_parts(snapshot))
     disabled = (p.name for p in ordered if p.parent is None and DISABLED_TRAIT in p.traits)
     return SoldCloud(
         amounts=tuple(amounts),
@@ -216,8 +194,28 @@ def sold_cloud(
             if (sale := Sale.of_tree(provider.inventories for provider in tree))
         },
         note=states.note if hosts else "",
-        no_servers=no_servers,
+        unsettled=tuple(sorted(_unsettled(snapshot, consumers, providers))),
+        unsold=frozenset(
+            (part.consumer, hosts_by_id[part.root])
+            for parts_of_consumer in consumers
+            for part in parts_of_consumer
+            if part.root not in sold_roots(parts_of_consumer)
+        ),
     )
+
+
+def _unsettled(
+    snapshot: Snapshot, consumers: Iterable[Sequence[Part]], providers: ProviderIndex
+) -> Iterator[UnsettledConsumer]:
+    for parts in consumers:
+        for role in dict.fromkeys(part.role for part in parts if part.role is not Role.SERVER):
+            of_role = [part for part in parts if part.role is role]
+            roots, first = {part.root for part in of_role}, of_role[0]
+            held = snapshot.consumers[first.consumer]
+            uuids = [uuid for uuid in held if providers.roots[uuid] in roots]
+            hosts = tuple(sorted(providers.name(root) for root in roots))
+            server = first.server, first.host, first.mend(uuids)
+            yield UnsettledConsumer(first.consumer, role.value, hosts, *server)
 
 
 def _parts_by_provider(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.tools.compute_api import IN_PROGRESS
 from cpu_tiers.tools.placement.client import PlacementClient
 from tests.functional.conftest import CANNED
 from tests.functional.placement.providing import provide
@@ -17,11 +18,17 @@ from tests.functional.placement.providing import provide
 Command = Callable[..., Any]
 ACME, OTHER = "acme-id", "other-id"
 A, B, C, MOVE = (f"{number}0000000-0000-4000-8000-000000000000" for number in range(1, 5))
-USAGE, PROJECTS = "GET /os-simple-tenant-usage.*", "GET /v3/projects"
+SERVERS, PROJECTS = "GET /servers/detail.*", "GET /v3/projects"
+MIGRATIONS, HYPERVISORS = "GET /os-migrations.*", "GET /os-hypervisors.*"
 
 
-def usage(project: str, *servers: str) -> dict[str, Any]:
-    return {"tenant_id": project, "server_usages": [{"instance_id": each} for each in servers]}
+def server(project: str, uuid: str) -> dict[str, Any]:
+    return {
+        "id": uuid,
+        "name": "web",
+        "tenant_id": project,
+        "OS-EXT-SRV-ATTR:hypervisor_hostname": "one",
+    }
 
 
 @pytest.fixture
@@ -44,10 +51,26 @@ def cloud(
             "consumer_type": "INSTANCE",
         }
         client._exchange.request("PUT", f"/allocations/{consumer}", json=claim)
-    link = f"https://elsewhere.example.org/usage?detailed=1&marker={B}"
+    link = f"https://elsewhere.example.org/servers?marker={B}"
+    service = {"host": "one", "id": "s"}
     pages = {
-        "first": {"tenant_usages": [usage(ACME, A, B)], "tenant_usages_links": [{"href": link}]},
-        "last": {"tenant_usages": [usage(OTHER, C)]},
+        "first": {
+            "servers": [server(ACME, A), server(ACME, B)],
+            "servers_links": [{"rel": "next", "href": link}],
+        },
+        "last": {"servers": [server(OTHER, C)]},
+        "migrations": {"migrations": []},
+        "hypervisors": {
+            "hypervisors": [
+                {
+                    "id": host,
+                    "hypervisor_hostname": "one",
+                    "state": "up",
+                    "status": "enabled",
+                    "service": service,
+                }
+            ]
+        },
         "projects": {
             "projects": [{"id": ACME, "name": "acme"}, {"id": OTHER, "name": "=cmd()\x1b[2J"}]
         },
@@ -57,7 +80,13 @@ def cloud(
         monkeypatch.setitem(CANNED, name, (200, "application/json", body))
 
     def answer() -> None:
-        faults[:] = [(f"{USAGE}marker={B}", "last"), (USAGE, "first"), (PROJECTS, "projects")]
+        faults[:] = [
+            (f"{SERVERS}marker={B}", "last"),
+            (SERVERS, "first"),
+            *[(MIGRATIONS, "migrations")] * len(IN_PROGRESS),
+            (HYPERVISORS, "hypervisors"),
+            (PROJECTS, "projects"),
+        ]
 
     answer()
     return answer
@@ -78,13 +107,15 @@ def test_a_bill(
         (None, None, "gold", 1, 1, 100, 0.25),
     ]
     assert [row["part_of_vcpus"] for row in rows] == [0.375, 0.5, 0.125]
-    nova = [line for line in seen if re.match(USAGE, line)]
+    nova = [line for line in seen if re.match(SERVERS, line)]
     assert [line.partition("marker=")[2] for line in nova] == ["", B]
     assert len([line for line in seen if line.startswith(PROJECTS)]) == 1
-    without = [line for line in seen if line not in nova and PROJECTS not in line]
+    assert len([line for line in seen if re.match(MIGRATIONS, line)]) == len(IN_PROGRESS)
+    cloud()
+    with_bill = sorted(line for line in seen if line != PROJECTS)
     seen.clear()
     run(*ungrouped, "-f", "json")
-    assert without == seen  # nothing else is asked of Placement
+    assert with_bill == sorted(seen)  # only the names of projects are further requests
     cloud()
     (first, *_) = csv.DictReader(io.StringIO(run(*show, "-f", "csv").stdout))
     assert (first["project"], first["servers"], first["shares"]) == (ACME, "2", "300")
@@ -94,7 +125,7 @@ def test_a_bill(
     lines = [line.split() for line in table.splitlines()[3:6]]
     assert lines[0] == ["acme", "gold", "2", "3", "300", "75", "%", "0"]
     assert lines[1][1:] == ["no", "tier", "1", "4", "0", "0"]
-    assert lines[2] == ["no", "server", "of", "Nova", "gold", "1", "1", "100", "25", "%", "0"]
+    assert lines[2] == ["not", "of", "a", "server", "gold", "1", "1", "100", "25", "%", "0"]
     assert "\x1b" not in text
 
 
@@ -112,11 +143,11 @@ def test_a_service_that_does_not_answer(
     assert [row["name"] for row in json.loads(done.stdout)] == [None] * 3
     assert "Projects have no names in the answer: GET /v3/projects: Keystone" in done.stderr
     seen.clear()
-    faults[:] = [(USAGE, "JSON 403")]
+    faults[:] = [(HYPERVISORS, "JSON 403")]
     refused = run(*show, status=1)
-    assert "Nova's API cannot be asked for usages" in refused.stderr
+    assert "Nova's API cannot be asked for hypervisors" in refused.stderr
     assert not [line for line in seen if "/inventories" in line]
     path = tmp_path / "cloud.json"
     run("--config-file", placement_conf, "cloud", "snapshot", path, "--no-flavors")
     refused = run("cloud", "show", "--snapshot", path, "--group-by", "project", status=1)
-    assert "a snapshot has no projects" in refused.stderr
+    assert "the snapshot has no projects" in refused.stderr

@@ -95,8 +95,10 @@ def test_a_server_on_two_hosts() -> None:
     print_cloud(console, cloud, show_all=False)
     assert isinstance(console.file, io.StringIO)
     text = " ".join(console.file.getvalue().split())
-    assert "Moves that are not over, or have failed consumer is hosts" in text
-    assert "moved server on several hosts one, two" in text
+    assert (
+        "Moves that are not over, or have failed moved on one, two: of several hosts, and the"
+        " server is on one of them. openstack server show moved says on which" in text
+    )
 
 
 def test_a_terminal_that_is_not_utf8() -> None:

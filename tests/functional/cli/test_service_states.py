@@ -10,6 +10,7 @@ import pytest
 
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.placement.records import Consumer
+from cpu_tiers.tools.compute_api import IN_PROGRESS
 from cpu_tiers.tools.placement.client import PlacementClient
 from tests.functional.conftest import CANNED
 from tests.functional.placement.providing import provide
@@ -147,29 +148,39 @@ def test_consumers_of_moves(
                 consumer_type=kind,
             )
         )
-    servers = [{"id": each, "name": "server"} for each in (resized, evacuated, gone)]
-    body = json.dumps({"servers": servers}).encode()
-    monkeypatch.setitem(CANNED, "servers", (200, "application/json", body))
+    node = "OS-EXT-SRV-ATTR:hypervisor_hostname"
+    servers = [{"id": each, "name": "server", node: "b"} for each in (resized, evacuated, gone)]
+    move = {"uuid": migration, "instance_uuid": resized, "status": "finished"}
+    for name, bodies in (("servers", servers), ("migrations", []), ("finished", [move])):
+        key = "servers" if name == "servers" else "migrations"
+        body = json.dumps({key: bodies}).encode()
+        monkeypatch.setitem(CANNED, name, (200, "application/json", body))
 
     def show(*arguments: object) -> str:
         conf = nova()
-        faults.append(("GET /servers[?]", "servers"))
+        faults.append(("GET /servers/detail[?]", "servers"))
+        faults.append(("GET /os-migrations[?]status=finished", "finished"))
+        faults.extend([("GET /os-migrations[?]", "migrations")] * (len(IN_PROGRESS) - 1))
         return str(run("--config-file", conf, "cloud", "show", *arguments).stdout)
 
     text = " ".join(show().partition("Moves that are not over, or have failed")[2].split())
     for line in (
-        f"{evacuated} server on several hosts a, b",
-        f"{migration} migration a",
-        f"{deleted} no server of Nova b",
+        f"{evacuated} on a: left on a host that the server is not on, which Nova has on b.",
+        f"{migration} on a: the source of a resize or a cold migration that is not confirmed."
+        f" openstack server resize confirm {resized}, or",
+        f"{deleted} on b: of no server of Nova and of no migration. If openstack server show",
     ):
         assert line in text
-    assert resized not in text
+    assert f"{resized} on" not in text
     rows = json.loads(show("-f", "json"))
     on_a = next(row["unsettled"] for row in rows if row["host"] == "a")
-    assert on_a == [
-        {"consumer": evacuated, "kind": "server on several hosts", "hosts": ["a", "b"]},
-        {"consumer": migration, "kind": "migration", "hosts": ["a"]},
+    assert [
+        {key: each[key] for key in ("consumer", "hosts", "server", "is_on")} for each in on_a
+    ] == [
+        {"consumer": evacuated, "hosts": ["a"], "server": evacuated, "is_on": "b"},
+        {"consumer": migration, "hosts": ["a"], "server": resized, "is_on": ""},
     ]
+    assert on_a[0]["mend"].endswith(f"--provider {roots['a']} {evacuated}")
     page = tmp_path / "cloud.html"
     show("--html", page)
     assert "Moves that are not over, or have failed" in page.read_text()

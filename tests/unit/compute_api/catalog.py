@@ -14,11 +14,14 @@ from cpu_tiers.tools.http.services import Services
 
 
 class Catalog(Session):
-    """Stands for a session of keystoneauth1; a path that the table lacks is answered with 404."""
+    """Stands for a session of keystoneauth1; a path that the table lacks is answered with 404.
 
-    def __init__(self, answers: Mapping[tuple[str, str], object]) -> None:
+    :param newest: a request of a later microversion is answered with 406.
+    """
+
+    def __init__(self, answers: Mapping[tuple[str, str], object], newest: str = "2.999") -> None:
         super().__init__()
-        self.answers = answers
+        self.answers, self._newest = answers, newest
         self.paths: list[str] = []
         self.microversions: list[object] = []
 
@@ -32,8 +35,11 @@ class Catalog(Session):
         key = (options["endpoint_filter"]["service_type"], url)
         response = requests.Response()
         response.status_code = 200 if key in self.answers else 404
+        asked = options.get("microversion")
+        if asked and int(asked.partition(".")[2]) > int(self._newest.partition(".")[2]):
+            response.status_code = 406
         response._content = json.dumps(self.answers.get(key, {})).encode()
-        if key not in self.answers:
+        if response.status_code != 200:
             raise from_response(response, method, url)
         return response
 

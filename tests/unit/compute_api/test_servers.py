@@ -5,10 +5,16 @@ from collections.abc import Mapping
 import pytest
 
 from cpu_tiers.tools.compute_api import (
+    IN_PROGRESS,
     ComputeApiUnavailable,
+    HostAggregate,
     ReadServer,
+    read_aggregates,
+    read_all_servers,
+    read_images,
+    read_migrations,
+    read_placed_servers,
     read_server,
-    read_server_names,
 )
 from tests.unit.compute_api.catalog import Catalog
 
@@ -87,20 +93,68 @@ def test_an_image_that_was_deleted() -> None:
         read(answers)
 
 
-def test_the_names_of_all_servers() -> None:
-    first = "/servers?all_tenants=1&limit=1000"
+def test_all_servers_page_by_page() -> None:
+    first = "/servers/detail?all_tenants=1&limit=1000"
     elsewhere = [{"rel": "next", "href": "https://other.example.org/servers?marker=1"}]
     pages = {
-        first: {"servers": [{"id": "1", "name": "web"}], "servers_links": elsewhere},
-        f"{first}&marker=1": {"servers": [{"id": "2", "name": None}], "servers_links": elsewhere},
+        first: {"servers": [{"id": "1"}], "servers_links": elsewhere},
+        f"{first}&marker=1": {"servers": [{"id": "2"}], "servers_links": elsewhere},
         f"{first}&marker=2": {"servers": []},
     }
     catalog = Catalog({("compute", path): body for path, body in pages.items()})
-    assert read_server_names(catalog.services()) == {"1": "web"}
+    assert list(read_placed_servers(catalog.services())) == [{"id": "1"}, {"id": "2"}]
     assert catalog.paths == list(pages)
+    assert set(catalog.microversions) == {None}
     del catalog.answers["compute", f"{first}&marker=2"]  # type: ignore[attr-defined]
     with pytest.raises(ComputeApiUnavailable, match="Nova's API cannot be asked for servers"):
-        read_server_names(catalog.services())
+        list(read_placed_servers(catalog.services()))
     odd = {("compute", first): {"servers": [{"name": "web"}]}}
     with pytest.raises(ComputeApiUnavailable, match="the answer is not a list of servers"):
-        read_server_names(Catalog(odd).services())
+        list(read_placed_servers(Catalog(odd).services()))
+
+
+@pytest.mark.parametrize(
+    ("newest", "asked"),
+    [
+        pytest.param("2.100", ["2.100"], id="Nova 31 to 34"),
+        pytest.param("2.96", ["2.100", "2.98", "2.96"], id="Nova 29"),
+        pytest.param("2.60", ["2.100", "2.98", "2.96", "2.73", "2.47"], id="Nova 17"),
+    ],
+)
+def test_the_newest_microversion_that_nova_has(newest: str, asked: list[str]) -> None:
+    path = "/servers/detail?all_tenants=1&limit=1000"
+    catalog = Catalog({("compute", path): {"servers": [{"id": "1"}]}}, newest=newest)
+    assert list(read_all_servers(catalog.services())) == [{"id": "1"}]
+    assert catalog.microversions == asked
+
+
+def test_the_migrations_of_each_status() -> None:
+    path = "/os-migrations?status={}&limit=1000"
+    answers: dict[tuple[str, str], object] = {
+        ("compute", path.format(status)): {"migrations": []} for status in IN_PROGRESS
+    }
+    first = {"migrations": [{"id": 7, "uuid": "m"}], "migrations_links": []}
+    answers["compute", path.format("running")] = first
+    answers["compute", path.format("running") + "&marker=m"] = {"migrations": []}
+    catalog = Catalog(answers)
+    assert list(read_migrations(catalog.services())) == [{"id": 7, "uuid": "m"}]
+    assert len(catalog.paths) == len(IN_PROGRESS) + 1
+
+
+def test_the_images_that_are_hidden_too() -> None:
+    shown = "/v2/images?visibility=all&os_hidden=false&limit=1000"
+    hidden = "/v2/images?visibility=all&os_hidden=true&limit=1000"
+    answers = {
+        ("image", shown): {"images": [{"id": "i"}], "next": "/v2/images?marker=i"},
+        ("image", f"{shown}&marker=i"): {"images": []},
+        ("image", hidden): {"images": [{"id": "h"}]},
+    }
+    assert list(read_images(Catalog(answers).services())) == [{"id": "i"}, {"id": "h"}]
+
+
+def test_aggregates_with_their_hosts_and_metadata() -> None:
+    body = {"uuid": "u", "name": "n", "availability_zone": None, "hosts": ["h"]}
+    answers = {("compute", "/os-aggregates"): {"aggregates": [{**body, "metadata": {"ssd": "1"}}]}}
+    assert read_aggregates(Catalog(answers).services()) == [
+        HostAggregate("u", "n", None, ("h",), {"ssd": "1"})
+    ]

@@ -1,6 +1,11 @@
 """What is sold to each project, by tier."""
 
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.cloud_model.snapshot_servers import (
+    ServerMigration,
+    SnapshotServer,
+    SnapshotServers,
+)
 from cpu_tiers.tools.sold.project_sales import ProjectSale, project_sales
 from cpu_tiers.tools.sold.sold import sold_cloud
 from cpu_tiers.tools.tiers.tier import Tier
@@ -65,3 +70,23 @@ def test_sales_of_projects() -> None:
 def test_an_empty_cloud_has_no_sales() -> None:
     cloud = sold_cloud(Snapshot(providers=PROVIDERS, consumers={}), [GOLD])
     assert project_sales(cloud, {"gone": "z"}) == []
+
+
+def test_what_an_evacuation_left_is_not_billed_to_the_project() -> None:
+    held = {"VCPU": 3, "CUSTOM_VCPU_SHARES": 300}
+    snapshot = Snapshot(
+        providers=(provider("old", VCPU=8), provider("new", VCPU=8)),
+        consumers={"web": {"old": held, "new": held}},
+        servers=SnapshotServers(
+            servers={"web": SnapshotServer(name="web", host="new", project="acme")},
+            migrations={
+                "m": ServerMigration(
+                    server="web", kind="evacuation", status="done", source="old", target="new"
+                )
+            },
+            unread=frozenset(),
+        ),
+    )
+    bill, left = project_sales(sold_cloud(snapshot, [GOLD]), {"web": "acme"})
+    assert (bill.project, bill.servers, bill.amounts) == ("acme", 1, held)
+    assert (left.project, left.servers, left.amounts) == ("", 1, held)

@@ -6,7 +6,13 @@ from dataclasses import replace
 import pytest
 
 from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.tools.cloud_model.consumers import Role
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.cloud_model.snapshot_servers import (
+    ServerMigration,
+    SnapshotServer,
+    SnapshotServers,
+)
 from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
 from cpu_tiers.tools.sold.sold import SoldAmount, TierSale, common_domain, sold_cloud
 from cpu_tiers.tools.tiers.tier import Tier
@@ -118,13 +124,20 @@ def test_consumers_of_moves() -> None:
         "resized": {"one": {"VCPU": 1}},
         "left behind": {"two": {"DISK_GB": 1}, "pool": {"DISK_GB": 1}},
     }
-    others = {"resized": "MIGRATION", "left behind": ""}
-    snapshot = Snapshot(providers=providers, consumers=consumers)
-    assert sold_cloud(snapshot, [], no_servers=others).unsettled == (
-        ("left behind", "no server of Nova", ("pool", "two")),
-        ("moved", "server on several hosts", ("one", "two")),
-        ("resized", "migration", ("one",)),
+    servers = SnapshotServers(
+        servers={uuid: SnapshotServer(name=uuid, host="one") for uuid in ("moved", "with a pool")}
+        | {"of one tree": SnapshotServer(name="web", host="two")},
+        migrations={"resized": ServerMigration(server="y", kind="resize", status="finished")},
+        unread=frozenset(),
     )
+    snapshot = Snapshot(providers=providers, consumers=consumers, servers=servers)
+    cloud = sold_cloud(snapshot, [])
+    assert [each[:5] for each in cloud.unsettled] == [
+        ("left behind", Role.ORPHAN, ("two",), "", ""),
+        ("moved", Role.LEAKED, ("two",), "moved", "one"),
+        ("resized", Role.UNCONFIRMED, ("one",), "y", ""),
+    ]
+    assert cloud.unsold == {("left behind", "two"), ("moved", "two"), ("resized", "one")}
 
 
 def test_without_servers_nova_reserves_no_node() -> None:

@@ -1,0 +1,221 @@
+"""The servers of Nova as values: what Nova's API and Glance say of each, and what is not said.
+
+Each function raises :class:`~cpu_tiers.tools.compute_api.ComputeApiUnavailable` if Nova does not
+answer, or refuses. Where only a part is refused, that part is unknown, with a warning.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from cpu_tiers.errors import FaultList
+from cpu_tiers.model.flavor import Image
+from cpu_tiers.tools.cloud_model.service_states import ComputeService
+from cpu_tiers.tools.cloud_model.snapshot_servers import (
+    AGGREGATES,
+    HINTS,
+    HOST,
+    IMAGE,
+    IMAGE_TRAITS,
+    MIGRATIONS,
+    UNREAD,
+    ZONE,
+    ServerGroup,
+    ServerMigration,
+    SnapshotAggregate,
+    SnapshotServer,
+    SnapshotServers,
+)
+from cpu_tiers.tools.compute_api import (
+    ComputeApiUnavailable,
+    HostAggregate,
+    read_aggregates,
+    read_all_servers,
+    read_images,
+    read_migrations,
+    read_placed_servers,
+    read_server_groups,
+)
+from cpu_tiers.tools.frame.documents import flavor_of
+from cpu_tiers.tools.http.services import Services
+
+LOG = logging.getLogger(__name__)
+
+_NODE, _HOST = "OS-EXT-SRV-ATTR:hypervisor_hostname", "OS-EXT-SRV-ATTR:host"
+_KEYS = {HOST: _NODE, ZONE: "pinned_availability_zone", HINTS: "scheduler_hints", IMAGE: "image"}
+_TRAIT = "trait:"
+
+_Value = TypeVar("_Value")
+
+
+Computes = Iterable[ComputeService]
+
+
+def read_servers(services: Services, computes: Computes, faults: FaultList) -> SnapshotServers:
+    """Return all that Nova says of its servers, in pages of 1,000, and the traits of images.
+
+    :param computes: the nova-compute services of all hosts.
+    :param faults: collects the faults of flavors; their servers request what they have.
+    """
+    servers = {body["id"]: _server(body, faults) for body in read_all_servers(services)}
+    groups = {body["id"]: _group(body) for body in read_server_groups(services)}
+    placed = _placed(services, computes, servers)
+    unread: set[str] = set()
+    aggregates = _unless_refused(lambda: read_aggregates(services), AGGREGATES, unread)
+    nodes: dict[str, list[str]] = {}
+    for compute in computes:
+        nodes.setdefault(compute.host, []).extend(compute.nodes[-1:])
+    images = _unless_refused(lambda: _image_traits(services), IMAGE_TRAITS, unread)
+    if images is not None:
+        servers = {uuid: _with_traits(server, images) for uuid, server in servers.items()}
+    return replace(
+        placed,
+        servers=servers,
+        groups=groups,
+        aggregates={each.uuid: _aggregate(each, nodes) for each in aggregates or ()},
+        unread=_unread_of_all(servers.values()) | placed.unread | unread,
+    )
+
+
+def read_places(services: Services, computes: Computes) -> SnapshotServers:
+    """Return where the servers are, their projects and their migrations, and nothing else."""
+    servers = {body["id"]: _server(body, None) for body in read_placed_servers(services)}
+    placed = _placed(services, computes, servers)
+    further = frozenset(UNREAD) - {HOST, MIGRATIONS}
+    return replace(placed, unread=_unread_of_all(servers.values()) | placed.unread | further)
+
+
+def _placed(
+    services: Services, computes: Computes, servers: Mapping[str, SnapshotServer]
+) -> SnapshotServers:
+    """Return servers with the migrations and the hosts of Nova."""
+    unread: set[str] = set()
+    bodies = _unless_refused(lambda: list(read_migrations(services)), MIGRATIONS, unread) or []
+    return SnapshotServers(
+        servers=servers,
+        migrations={body["uuid"]: _migration(body) for body in bodies},
+        services={node: compute.host for compute in computes for node in compute.nodes},
+        down=tuple(dict.fromkeys(node for compute in computes for node in _down(compute))),
+        unread=frozenset(unread),
+    )
+
+
+def _down(compute: ComputeService) -> tuple[str, ...]:
+    return () if compute.is_up else compute.nodes
+
+
+def _unless_refused(read: Callable[[], _Value], name: str, unread: set[str]) -> _Value | None:
+    """Return what a service answers; if it refuses, add the name to what is unread."""
+    try:
+        return read()
+    except ComputeApiUnavailable as error:
+        LOG.warning("%s: not known: %s", UNREAD[name], error)
+        unread.add(name)
+        return None
+
+
+def _unread_of_all(servers: Iterable[SnapshotServer]) -> frozenset[str]:
+    """Return what is known of no server."""
+    sets = [server.unread for server in servers]
+    return frozenset.intersection(*sets) if sets else frozenset()
+
+
+def _server(body: Mapping[str, Any], faults: FaultList | None) -> SnapshotServer:
+    """Return a server; a cell that does not answer leaves nearly all keys out.
+
+    :param faults: ``None`` to leave out the flavor.
+    """
+    flavor, image, hints = body.get("flavor"), body.get("image"), body.get("scheduler_hints")
+    where = f"server {body['id']}"
+    properties = image.get("properties") if isinstance(image, Mapping) else None
+    unread = {name for name, key in _KEYS.items() if key not in body}
+    if not isinstance(properties, Mapping):
+        unread.add(IMAGE)
+    return SnapshotServer(
+        name=str(body.get("name") or body["id"]),
+        flavor=faults.read(flavor_of, flavor, where)
+        if faults is not None and isinstance(flavor, Mapping)
+        else None,
+        state=str(body.get("status") or ""),
+        task=str(body.get("OS-EXT-STS:task_state") or ""),
+        is_locked=body.get("locked") is True,
+        lock_reason=str(body.get("locked_reason") or ""),
+        host=str(body.get(_NODE) or body.get(_HOST) or ""),
+        project=str(body.get("tenant_id") or ""),
+        zone=str(body.get("pinned_availability_zone") or ""),
+        hints=_hints(hints) if isinstance(hints, Mapping) else {},
+        image=_image(image, properties),
+        is_from_volume=image == "",
+        unread=frozenset(unread),
+    )
+
+
+def _hints(hints: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
+    return {
+        name: tuple(map(str, values)) if isinstance(values, list) else (str(values),)
+        for name, values in hints.items()
+    }
+
+
+def _image(image: object, properties: object) -> Image | None:
+    if not isinstance(image, Mapping):
+        return None
+    texts = properties if isinstance(properties, Mapping) else {}
+    return Image(str(image.get("id")), {key: str(value) for key, value in texts.items()})
+
+
+def _image_traits(services: Services) -> dict[str, dict[str, str]]:
+    """Return the required traits of each image of Glance; Nova's answer does not have them."""
+    return {
+        image["id"]: {key: str(value) for key, value in image.items() if key.startswith(_TRAIT)}
+        for image in read_images(services)
+    }
+
+
+def _with_traits(
+    server: SnapshotServer, images: Mapping[str, Mapping[str, str]]
+) -> SnapshotServer:
+    """Return a server whose image has its traits; those of a deleted image are not known."""
+    if server.image is None:
+        return server
+    if server.image.name not in images:
+        return replace(server, unread=server.unread | {IMAGE_TRAITS})
+    traits = images[server.image.name]
+    properties = {**server.image.properties, **traits}
+    return replace(server, image=Image(server.image.name, properties)) if traits else server
+
+
+def _group(body: Mapping[str, Any]) -> ServerGroup:
+    rules = body.get("rules")
+    most = rules.get("max_server_per_host") if isinstance(rules, Mapping) else None
+    members = body.get("members")
+    return ServerGroup(
+        name=str(body.get("name") or body["id"]),
+        policy=str(body.get("policy") or ""),
+        most=most if type(most) is int and most > 0 else 1,
+        members=tuple(map(str, members)) if isinstance(members, list) else (),
+    )
+
+
+def _migration(body: Mapping[str, Any]) -> ServerMigration:
+    return ServerMigration(
+        server=str(body.get("instance_uuid") or ""),
+        kind=str(body.get("migration_type") or ""),
+        status=str(body.get("status") or ""),
+        source=str(body.get("source_node") or ""),
+        target=str(body.get("dest_node") or ""),
+    )
+
+
+def _aggregate(each: HostAggregate, nodes: Mapping[str, Iterable[str]]) -> SnapshotAggregate:
+    """Return an aggregate whose hosts have the names of their compute nodes.
+
+    :param nodes: the names of the nodes by the name of their nova-compute.
+    """
+    return SnapshotAggregate(
+        name=each.name,
+        zone=each.zone or "",
+        hosts=tuple(node for host in each.hosts for node in nodes.get(host, [host])),
+        metadata=each.metadata,
+    )
