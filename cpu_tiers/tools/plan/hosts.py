@@ -33,6 +33,7 @@ class Server:
     :param apart: the anti-affinity groups of the server.
     :param stays: why the server cannot be migrated; empty for a server that can.
     :param is_off: whether the server is powered off, so that its migration is not live.
+    :param is_lost_with_host: whether a guest is there; not what a move has left, or is to take.
     """
 
     uuid: str
@@ -44,6 +45,7 @@ class Server:
     apart: tuple[str, ...] = ()
     stays: str = ""
     is_off: bool = False
+    is_lost_with_host: bool = True
 
     def memberships(self, host: str) -> Amounts:
         """Return what the server takes of its anti-affinity groups on a host."""

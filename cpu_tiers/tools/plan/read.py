@@ -16,8 +16,12 @@ from cpu_tiers.model.names import DISK_GB
 from cpu_tiers.model.providers import ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.cloud_model.cloud import Allocations
+from cpu_tiers.tools.cloud_model.consumers import Consumers, Part, Role
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.cloud_model.snapshot_servers import (
+    HOST,
+    MIGRATIONS,
+    UNREAD,
     ServerGroup,
     SnapshotServer,
     SnapshotServers,
@@ -42,6 +46,8 @@ _UNKNOWN = (
     " scheduler hints, and the availability zone that a server asked for",
     "live migration that nova.conf or libvirt refuses, such as between different CPU models",
 )
+_ON_HOST = (Role.SERVER, Role.SOURCE, Role.MISPLACED, Role.UNSETTLED)
+"""The roles in which the guest of a server is on the host, and is lost with it."""
 _LIVE, _COLD = frozenset({"ACTIVE", "PAUSED", ""}), frozenset({"SHUTOFF"})
 
 _DEVICES = (
@@ -66,7 +72,9 @@ _PORT_TRAITS = ("CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
 
 def unknown_of(snapshot: Snapshot) -> Sequence[str]:
     """Return what a plan for a snapshot cannot know."""
-    return _UNKNOWN if snapshot.servers else (NO_SERVERS, *_UNKNOWN)
+    if snapshot.servers is None:
+        return (NO_SERVERS, *_UNKNOWN)
+    return (*(UNREAD[name] for name in snapshot.servers.unread & {HOST, MIGRATIONS}), *_UNKNOWN)
 
 
 def read_cloud(snapshot: Snapshot, queries_of: QueriesOf, *, is_cold: bool = False) -> Hosts:
@@ -91,7 +99,8 @@ class _Reader:
             closed=frozenset(known.down),
         )
         self._trees = ProviderIndex(snapshot.providers)
-        self._is_version_1 = snapshot.servers is None
+        self._roots = {name: root for root, name in self.hosts.names.items()}
+        self._consumers = Consumers(snapshot.servers, self._roots)
         self._queries_of = queries_of
         self._is_cold = is_cold
         self._of_flavor: dict[str, tuple[tuple[CandidateQuery, ...], str]] = {}
@@ -101,37 +110,49 @@ class _Reader:
                 self._groups[member][group_id] = group
 
     def server(self, uuid: str, allocations: Allocations) -> Server | None:
-        """Return a server with its request; ``None`` for a consumer of no host."""
+        """Return a consumer as a server with its request; ``None`` for a consumer of no host.
+
+        A server has what it holds on its host. A consumer that is no server on its host stays.
+        """
         roots = dict.fromkeys(self._trees.roots[provider] for provider in allocations)
-        hosts = [root for root in roots if root in self.hosts.names]
-        if not hosts:
+        on_hosts = [root for root in roots if root in self.hosts.names]
+        if not on_hosts:
             return None
-        known = self._known.servers.get(uuid) or SnapshotServer(name=uuid)
-        classes = {name for amounts in allocations.values() for name in amounts}
-        queries, fault = self._queries(known, classes, allocations)
-        groups = self._groups.get(uuid, {}).items()
+        parts = self._consumers.parts(uuid, on_hosts)
+        part = next((each for each in parts if each.role is Role.SERVER), parts[0])
+        held = self._held(allocations, part.root)
+        known = self._known.servers.get(part.server) or SnapshotServer(name=uuid)
+        classes = {name for amounts in held.values() for name in amounts}
+        queries, fault = self._queries(known, classes, held)
+        is_there = part.role in _ON_HOST
+        groups = self._groups.get(part.server, {}).items() if is_there else ()
+        is_elsewhere = part.role is Role.MISPLACED and part.host
         return Server(
             uuid=uuid,
             name=known.name or uuid,
-            host=hosts[0],
-            amounts=amounts_of(allocations),
+            host=self._roots[part.host] if is_elsewhere else part.root,
+            amounts=() if is_elsewhere else amounts_of(held),
             queries=queries,
             kind=kind_of(queries),
             apart=tuple(name for name, group in groups if group.policy == "anti-affinity"),
-            stays=self._stays(uuid, known, hosts, classes) or fault,
+            stays=_unsettled(part, held) or self._stays(uuid, known, part.root, classes) or fault,
             is_off=known.state in _COLD,
+            is_lost_with_host=is_there,
         )
 
-    def _stays(
-        self, uuid: str, known: SnapshotServer, hosts: Sequence[str], classes: Iterable[str]
-    ) -> str:
+    def _held(self, allocations: Allocations, host: str) -> Allocations:
+        """Return what a consumer has of a host and of shared pools."""
+        roots, hosts = self._trees.roots, self.hosts.names
+        return {
+            provider: amounts
+            for provider, amounts in allocations.items()
+            if roots[provider] == host or roots[provider] not in hosts
+        }
+
+    def _stays(self, uuid: str, known: SnapshotServer, host: str, classes: Iterable[str]) -> str:
         """Return why a server cannot be migrated; empty if it can."""
-        if uuid not in self._known.servers and not self._is_version_1:
-            return "it is no server of Nova: a migration or another consumer"
-        if hosts[0] in self._known.down:
+        if host in self._known.down:
             return "its nova-compute is down: openstack server evacuate, if the host is lost"
-        if len(hosts) > 1:
-            return "it has allocations of several hosts: a migration has not ended"
         if any(name.startswith(_DEVICES) for name in classes):
             return "it has a PCI device, a virtual GPU or an accelerator"
         specs = known.flavor.extra_specs if known.flavor else {}
@@ -208,6 +229,11 @@ class _Reader:
                 traits = self._trees.by_id[uuid].traits
                 required = frozenset(name for name in traits if name.startswith(_PORT_TRAITS))
                 yield RequestGroup(f"_AS{number}", amounts, required=required)
+
+
+def _unsettled(part: Part, held: Iterable[str]) -> str:
+    """Return what a consumer is, and the command that ends this; empty for a server."""
+    return "" if part.role is Role.SERVER else f"{part.role}: {part.mend(held)}"
 
 
 def hosts_named(hosts: Hosts, names: Collection[str], where: str) -> Mapping[str, str]:

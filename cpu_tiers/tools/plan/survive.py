@@ -61,7 +61,8 @@ class Survivors:
         A loss does not keep its room: the rooms of 10,000 hosts have 300 million amounts.
         """
         room = self._room.copy()
-        servers = [server for host in failed for server in self._servers.get(host, ())]
+        on_hosts = (server for host in failed for server in self._servers.get(host, ()))
+        servers = [server for server in on_hosts if server.is_lost_with_host]
         for server in servers:
             room.take(server.leaving(), -1)
         changed: dict[str, None] = {}

@@ -11,6 +11,7 @@ from cpu_tiers.tools.cloud_model.masking import masked
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.cloud_model.snapshot_servers import (
     ServerGroup,
+    ServerMigration,
     SnapshotServer,
     SnapshotServers,
 )
@@ -116,7 +117,7 @@ def test_a_consumer_that_is_no_server() -> None:
     given = snapshot()
     consumers = {"migration": HELD}
     assert (
-        "no server of Nova"
+        "of no server: a migration or another consumer"
         in read(
             Snapshot(providers=given.providers, consumers=consumers, servers=given.servers)
         ).stays
@@ -139,3 +140,75 @@ def test_the_document_and_a_masked_snapshot_have_the_servers() -> None:
     assert "web" not in str(hidden.to_json())
     version_1 = {**snapshot(version_1=True).to_json(), "version": 1}
     assert Snapshot.parse(version_1, where="s").servers is None
+
+
+def placed(
+    consumers: dict[str, dict[str, dict[str, int]]],
+    *,
+    host: str = "h1",
+    migrations: Any = None,
+    **more: Any,
+) -> Snapshot:
+    """Return a cloud in which Nova has the server a on a host."""
+    server = SnapshotServer(name="web", host=host, **{"flavor": FLAVOR, "state": "ACTIVE", **more})
+    return Snapshot(
+        providers=PROVIDERS,
+        consumers=consumers,
+        servers=SnapshotServers(
+            servers={"a": server},
+            migrations=migrations or {},
+            services={"h0": "h0", "h1": "short"},
+            unread=frozenset(),
+        ),
+    )
+
+
+def migration(kind: str, status: str, source: str = "h0", target: str = "h1") -> ServerMigration:
+    return ServerMigration(server="a", kind=kind, status=status, source=source, target=target)
+
+
+ON_BOTH = {**HELD, "h1": {"VCPU": 3, "MEMORY_MB": 4}}
+
+
+def test_an_evacuated_server_is_on_its_new_host_with_what_it_holds_there() -> None:
+    moves = {"m": migration("evacuation", "done")}
+    server = read(placed({"a": ON_BOTH}, migrations=moves))
+    assert (server.host, server.stays, server.is_lost_with_host) == ("h1", "", True)
+    assert dict(server.amounts) == {("h1", "VCPU"): 3, ("h1", "MEMORY_MB"): 4}
+
+
+def test_the_source_of_an_unconfirmed_resize_stays_and_is_not_lost() -> None:
+    moves = {"m": migration("resize", "finished")}
+    both = {"m": HELD, "a": {"h1": {"VCPU": 3}}}
+    source, server = read_cloud(placed(both, migrations=moves), queries_of).servers
+    assert (source.host, source.is_lost_with_host, source.name) == ("h0", False, "web")
+    assert "not confirmed: openstack server resize confirm a" in source.stays
+    assert (server.host, server.is_lost_with_host) == ("h1", True)
+
+
+def test_the_guest_of_a_live_migration_is_lost_with_the_source() -> None:
+    moves = {"m": migration("live-migration", "running")}
+    both = {"m": HELD, "a": {"h1": {"VCPU": 2}}}
+    given = placed(both, host="h0", task="migrating", migrations=moves)
+    source, target = read_cloud(given, queries_of).servers
+    assert (source.host, source.is_lost_with_host) == ("h0", True)
+    assert (target.host, target.is_lost_with_host) == ("h1", False)
+    assert source.stays.startswith("the source of a migration")
+    assert target.stays.startswith("the target of a move")
+
+
+def test_a_misplaced_server_is_where_nova_has_it_and_gives_nothing_back_there() -> None:
+    server = read(placed({"a": HELD}))
+    assert (server.host, server.amounts, server.is_lost_with_host) == ("h1", (), True)
+    assert "on another host than the server: openstack resource provider" in server.stays
+
+
+def test_what_a_server_without_a_host_holds_is_no_guest() -> None:
+    server = read(placed({"a": HELD}, host="", state="SHELVED_OFFLOADED"))
+    assert (server.host, server.is_lost_with_host) == ("h0", False)
+
+
+def test_an_orphan_stays_with_the_command_that_frees_it() -> None:
+    orphan = read(placed({"x": HELD}))
+    assert not orphan.is_lost_with_host
+    assert orphan.stays.endswith("openstack resource provider allocation delete x")

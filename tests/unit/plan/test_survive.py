@@ -46,6 +46,13 @@ def test_a_server_that_cannot_be_migrated_is_evacuated_all_the_same() -> None:
     assert homeless(hosts_of(equal_hosts(2, VCPU=8), [locked]), "h0") == []
 
 
+def test_what_a_move_left_on_a_host_is_not_evacuated_and_takes_its_room_still() -> None:
+    left = replace(server("m", "h0", VCPU=6), is_lost_with_host=False)
+    hosts = hosts_of(equal_hosts(2, VCPU=8), [left, server("a", "h1", VCPU=3)])
+    assert homeless(hosts, "h0") == []
+    assert homeless(hosts, "h1") == ["a"]  # 8 - 6
+
+
 def survival(hosts: Hosts, sets: Sets | None = None) -> Survival:
     sets = [(name,) for name in hosts.names] if sets is None else sets
     return make_survive(hosts, sets, Question(), Plan(hosts), seconds=60)
