@@ -1,4 +1,7 @@
-"""How many functions of cpu_tiers have more than ten branches: most of them lack a noun."""
+"""How many functions of cpu_tiers have more than ten ways through: most of them lack a noun.
+
+The ways are the cyclomatic complexity of McCabe: the branches, and the way without any of them.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -6,19 +9,23 @@ from pathlib import Path
 
 import cpu_tiers
 
-MANY, MOST = 10, 40
-"""So many functions may have more than ten branches. They were 39 of 2,843 on 27 November 2026."""
+MANY, MOST = 10, 74
+"""So many functions may have more than ten ways: 74 of 2,852 on 28 November 2026; the goal is 40.
+
+Until then, this test counted the functions with more than ten branches, 37, by which the goal had
+been met. The goal was set when 71 of 2,338 functions had more than ten ways.
+"""
 
 _BRANCHES = (ast.If, ast.For, ast.While, ast.IfExp, ast.ExceptHandler, ast.match_case)
 
 
-def branches(function: ast.AST) -> int:
-    """Return the number of branches, with those of inner functions.
+def ways(function: ast.AST) -> int:
+    """Return the number of branches, with those of inner functions, and one.
 
     A clause of a comprehension is a branch, and each operand of ``and`` and ``or`` but the first.
     ruff's C901 counts neither conditional expressions nor operands.
     """
-    number = 0
+    number = 1
     for node in ast.walk(function):
         number += isinstance(node, _BRANCHES)
         if isinstance(node, ast.comprehension):
@@ -37,7 +44,7 @@ def functions() -> Iterator[tuple[str, ast.AST]]:
 
 
 def test_the_counter() -> None:
-    # if, and, the conditional expression, for, its if, except
+    # 1, if, and, the conditional expression, for, its if, except
     text = """
 def function(a, b):
     if a and b:
@@ -47,9 +54,9 @@ def function(a, b):
     except ValueError:
         return 3
 """
-    assert branches(ast.parse(text)) == 6
+    assert ways(ast.parse(text)) == 7
 
 
-def test_few_functions_have_many_branches() -> None:
-    many = {name: number for name, node in functions() if (number := branches(node)) > MANY}
+def test_few_functions_have_many_ways() -> None:
+    many = {name: number for name, node in functions() if (number := ways(node)) > MANY}
     assert len(many) <= MOST, many
