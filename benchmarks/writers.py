@@ -36,12 +36,14 @@ from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.networking.agent_tree import build_networking_trees
 from cpu_tiers.tools.networking.network_agent import NetworkAgent
-from cpu_tiers.tools.placement import allocations, numa_reshape
+from cpu_tiers.tools.placement import allocations
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import with_fresh_reads
 from cpu_tiers.tools.placement.embedded import embedded_placement
-from cpu_tiers.tools.placement.networking import sync_networking
 from cpu_tiers.tools.placement.sync import read_host, sync
+from cpu_tiers.tools.writers import numa_reshape
+from cpu_tiers.tools.writers.networking_sync import sync_networking
+from tests import driver_operations
 from tests.databases import hosts
 from tests.databases.keepers import shares_to_add
 from tests.databases.servers import SERVERS, placement
@@ -86,8 +88,7 @@ def heal(client: PlacementClient, name: str) -> None:
 
 def reshape(client: PlacementClient, name: str) -> None:
     """Move the servers of a host to NUMA nodes."""
-    anywhere = numa_reshape.relocations_by_residents(lambda _: {})
-    numa_reshape.reshape(client, hosts.tree(name, has_nodes=True), anywhere)
+    numa_reshape.reshape(client, hosts.tree(name, has_nodes=True), hosts.relocated_anywhere)
 
 
 Place = dict[str, dict[str, int]]
@@ -145,7 +146,7 @@ class Claimer:
         self.steps += 1
         try:
             if len(self.held) >= self.most:
-                allocations.delete(self.client, self.held.popleft())
+                driver_operations.delete(self.client, self.held.popleft())
             else:
                 self.claim(str(uuid.uuid4()), random.choice(self.places))
         except CpuTiersError:

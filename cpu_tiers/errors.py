@@ -66,10 +66,6 @@ class ConflictingExtraSpecs(InvalidInput):
     """Two extra specs contradict each other, or a flavor and an image do."""
 
 
-class OperationRefused(InvalidInput):
-    """The ports of a server do not allow an operation."""
-
-
 class ExtensionError(CpuTiersError):
     """A plugin does not load, or two plugins request or report the same resource class."""
 

@@ -10,7 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from cpu_tiers.accounting import numa_nodes
-from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion, ProviderId, ProviderName
+from cpu_tiers.accounting.holdings import (
+    Amounts,
+    ConsumerId,
+    Holdings,
+    Portion,
+    ProviderId,
+    ProviderName,
+)
 from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.numa_nodes import GuestPart, NumaNode
 from cpu_tiers.accounting.packing import PackingItem, pack
@@ -39,6 +46,20 @@ class Resident:
     owner: Owner | None = None
     topology: GuestTopology | None = None
     pinning: Pinning | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReshapeInput:
+    """The state of a host before a reshape.
+
+    :param tree: the provider tree of the host as it is going to be.
+    :param root_amounts: what the consumers that are going to move hold of the root.
+    :param on_nodes: what consumers hold of the NUMA nodes already.
+    """
+
+    tree: ProviderTree
+    root_amounts: Mapping[ConsumerId, Amounts]
+    on_nodes: Holdings[ProviderName]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

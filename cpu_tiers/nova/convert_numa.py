@@ -1,4 +1,4 @@
-"""Nova's NUMA objects as values of :mod:`cpu_tiers.model`, and the reverse.
+"""Nova's NUMA objects as values of :mod:`cpu_tiers.model`.
 
 Nova has a single object, ``InstanceNUMATopology``, for the request of a guest and for the host
 cells and CPUs that the guest is pinned to. cpu-tiers has two values: a
@@ -24,7 +24,6 @@ _NAMED_SIZES: dict[int, PageSize] = {
     hardware.MEMPAGES_LARGE: "large",
     hardware.MEMPAGES_ANY: "any",
 }
-_NUMBERS = {name: number for number, name in _NAMED_SIZES.items()}
 
 
 def to_compute_host(
@@ -113,37 +112,6 @@ def to_pinning(topology: objects.InstanceNUMATopology) -> Pinning:
             )
             for cell in topology.cells
         )
-    )
-
-
-def to_instance_topology(
-    guest: GuestTopology, pinning: Pinning | None = None
-) -> objects.InstanceNUMATopology:
-    """Return a guest, pinned if ``pinning`` is given, as Nova's object."""
-    cells = [_instance_cell(guest, cell) for cell in guest.cells]
-    for cell, pinned in zip(cells, () if pinning is None else pinning.cells, strict=False):
-        cell.id = pinned.host_cell
-        cell.cpu_pinning = dict(pinned.cpu_pinning) or None
-        cell.cpuset_reserved = set(pinned.cpuset_reserved) or None
-        if pinned.page_size_kb is not None:
-            cell.pagesize = pinned.page_size_kb
-    return objects.InstanceNUMATopology(
-        cells=cells, emulator_threads_policy=guest.emulator_threads_policy
-    )
-
-
-def _instance_cell(guest: GuestTopology, cell: GuestCell) -> objects.InstanceNUMACell:
-    size = guest.page_size
-    return objects.InstanceNUMACell(
-        id=cell.id,
-        cpuset=set(cell.cpuset),
-        pcpuset=set(cell.pcpuset),
-        cpuset_reserved=None,
-        memory=cell.memory_mb,
-        pagesize=None if size is None else _NUMBERS.get(size, size),
-        cpu_pinning_raw=None,
-        cpu_policy=guest.cpu_policy,
-        cpu_thread_policy=guest.cpu_thread_policy,
     )
 
 

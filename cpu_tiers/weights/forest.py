@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -22,7 +21,6 @@ Summary = Mapping[str, Any]
 Allocations = Mapping[str, Mapping[str, int]]
 """The amounts of a candidate by provider uuid and resource class."""
 
-_ROOT = itemgetter("root_provider_uuid")
 NO_ALLOCATIONS: Allocations = MappingProxyType({})
 
 

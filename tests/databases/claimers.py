@@ -13,6 +13,7 @@ from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement import records
 from cpu_tiers.placement.errors import PlacementError
 from cpu_tiers.tools.placement import allocations
+from tests import driver_operations
 from tests.databases.journal import Writer
 from tests.databases.operations import MIGRATION, SERVER, Allocations, Kind, Outcome
 
@@ -123,11 +124,11 @@ class Claimer:
                 client, at, request, project_id="p", user_id="u",
                 consumer_type=records.MIGRATION if place else records.INSTANCE,
             ),
-            Kind.ADD: lambda: allocations.add_portion(client, at, portion),
+            Kind.ADD: lambda: driver_operations.add_portion(client, at, portion),
             Kind.RELEASE: lambda: allocations.release(client, at, portion),
-            Kind.MOVE: lambda: allocations.move(client, consumer, migration),
-            Kind.ROLL_BACK: lambda: allocations.roll_back(client, consumer, migration),
-            Kind.DELETE: lambda: allocations.delete(client, at),
+            Kind.MOVE: lambda: driver_operations.move(client, consumer, migration),
+            Kind.ROLL_BACK: lambda: driver_operations.roll_back(client, consumer, migration),
+            Kind.DELETE: lambda: driver_operations.delete(client, at),
         }  # fmt: skip
         has_portion = kind in {Kind.CLAIM, Kind.ADD, Kind.RELEASE}
         return self._writer.perform(

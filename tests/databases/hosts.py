@@ -1,7 +1,10 @@
 """The hosts of the load: two NUMA nodes of 8 CPUs, first without and later with NUMA reporting."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion, ProviderName
+from cpu_tiers.accounting.relocation import Relocation, relocate
 from cpu_tiers.inventory import AllocationRatio, Host, InventoryOptions, build_tree
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell, Pages
@@ -34,3 +37,10 @@ def tree(name: str, *, has_nodes: bool, turn: int = 0) -> ProviderTree:
     built = build_tree(Host(name=name, topology=topology, disk_gb=2000 + turn), options)
     root = replace(built.root, traits=built.root.traits | {f"CUSTOM_TURN_{turn % 20}"})
     return replace(built, providers=(root, *built.providers[1:]))
+
+
+def relocated_anywhere(
+    tree: ProviderTree, amounts: Mapping[ConsumerId, Amounts], used: Portion[ProviderName]
+) -> tuple[Relocation, ...]:
+    """Return the relocations of consumers whose guests may run on each NUMA node."""
+    return relocate(tree, amounts, {}, used)

@@ -12,10 +12,11 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.errors import PlacementError, ReportingCannotBeDisabled
 from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.tools.accounting import healing
-from cpu_tiers.tools.placement import allocations, numa_reshape
+from cpu_tiers.tools.placement import allocations
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import with_fresh_reads
 from cpu_tiers.tools.placement.sync import PlacementHost, read_host, sync
+from cpu_tiers.tools.writers import numa_reshape
 from tests.databases import hosts
 from tests.databases.claimers import Server
 from tests.databases.journal import Writer
@@ -108,8 +109,7 @@ class Keeper:
     def reshape(self, host: str) -> None:
         """Move the consumers of a host to its NUMA nodes."""
         tree = hosts.tree(host, has_nodes=True)
-        anywhere = numa_reshape.relocations_by_residents(lambda _: {})
-        numa_reshape.reshape(self._client, tree, anywhere)
+        numa_reshape.reshape(self._client, tree, hosts.relocated_anywhere)
         self._with_nodes.add(host)
 
     def heal(self, host: str) -> None:

@@ -23,7 +23,7 @@ from cpu_tiers.tools.networking.agent_tree import build_networking_trees
 from cpu_tiers.tools.networking.network_agent import OVN_AGENT, NetworkAgent, read_chassis
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import WsgiTransport, placement_app
-from cpu_tiers.tools.placement.networking import NetworkingChanges, sync_networking
+from cpu_tiers.tools.writers.networking_sync import NetworkingChanges, sync_networking
 
 HOST = "compute1.example.org"
 OVS = UUID("87ee7d5c-73bb-11e8-9008-c4d987b2a692")  # of Neutron's mechanism drivers

@@ -13,7 +13,7 @@ from nova.tests.fixtures import NeutronFixture
 from cpu_tiers.tools.networking.agent_tree import build_networking_trees
 from cpu_tiers.tools.networking.network_agent import NetworkAgent
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.networking import sync_networking
+from cpu_tiers.tools.writers.networking_sync import sync_networking
 
 EGRESS = "NET_BW_EGR_KILOBIT_PER_SEC"
 PACKETS = "NET_PACKET_RATE_KILOPACKET_PER_SEC"

@@ -13,9 +13,9 @@ from cpu_tiers.model.host import Pages
 from cpu_tiers.nova.convert_numa import (
     to_compute_host,
     to_guest_topology,
-    to_instance_topology,
     to_pinning,
 )
+from tests.nova.topologies import to_instance_topology
 
 
 @pytest.fixture(autouse=True, scope="module")

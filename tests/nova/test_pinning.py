@@ -13,17 +13,20 @@ from nova.conf import CONF
 from nova.virt import hardware
 
 from cpu_tiers.guest.pinning import DoesNotFit, Limits, pin
-from cpu_tiers.guest.usage import release, take
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.guest import CellPinning, GuestTopology, Pinning
 from cpu_tiers.nova.convert_numa import (
     to_compute_host,
     to_guest_topology,
-    to_instance_topology,
     to_pinning,
 )
 from tests.draws import drawn
-from tests.nova.topologies import host_cell, instance_topology, nova_places
+from tests.nova.topologies import (
+    host_cell,
+    instance_topology,
+    nova_places,
+    to_instance_topology,
+)
 
 RATIO = 1.5
 
@@ -69,14 +72,12 @@ def test_whatever_nova_can_place_we_can(seed: int) -> None:
         return
     event("both" if placed is not None else "we alone")
     check_in_nova(theirs, guest, pinning)
-    assert release(take(host, guest, pinning), guest, pinning) == host
 
 
 def check_in_nova(theirs: objects.NUMATopology, guest: GuestTopology, pinning: Pinning) -> None:
-    """Nova's account of a pinned guest is equal to the account of cpu-tiers."""
+    """Nova adds a pinned guest to the usage of the host, and takes it off again."""
     pinned = to_instance_topology(guest, pinning)
     after = hardware.numa_usage_from_instance_numa(theirs, pinned)
-    assert to_compute_host(after) == take(to_compute_host(theirs), guest, pinning)
     assert to_pinning(pinned) == pinning
     freed = hardware.numa_usage_from_instance_numa(after, pinned, free=True)
     assert usage(freed) == usage(theirs)

@@ -8,6 +8,14 @@ import random
 from nova import exception, objects
 from nova.virt import hardware
 
+from cpu_tiers.model.guest import GuestCell, GuestTopology, Pinning
+
+_PAGE_SIZES: dict[object, int] = {
+    "small": hardware.MEMPAGES_SMALL,
+    "large": hardware.MEMPAGES_LARGE,
+    "any": hardware.MEMPAGES_ANY,
+}
+
 
 def host_cell(rng: random.Random, number: int, threads: int, *, legacy: bool) -> objects.NUMACell:
     cpus = range(10 * number, 10 * number + rng.choice([2, 4, 6, 8]))
@@ -100,3 +108,34 @@ def nova_places(
     ):
         return None
     return placed
+
+
+def to_instance_topology(
+    guest: GuestTopology, pinning: Pinning | None = None
+) -> objects.InstanceNUMATopology:
+    """Return a guest, pinned if ``pinning`` is given, as Nova has it in its database."""
+    cells = [_instance_cell(guest, cell) for cell in guest.cells]
+    for cell, pinned in zip(cells, () if pinning is None else pinning.cells, strict=False):
+        cell.id = pinned.host_cell
+        cell.cpu_pinning = dict(pinned.cpu_pinning) or None
+        cell.cpuset_reserved = set(pinned.cpuset_reserved) or None
+        if pinned.page_size_kb is not None:
+            cell.pagesize = pinned.page_size_kb
+    return objects.InstanceNUMATopology(
+        cells=cells, emulator_threads_policy=guest.emulator_threads_policy
+    )
+
+
+def _instance_cell(guest: GuestTopology, cell: GuestCell) -> objects.InstanceNUMACell:
+    size = guest.page_size
+    return objects.InstanceNUMACell(
+        id=cell.id,
+        cpuset=set(cell.cpuset),
+        pcpuset=set(cell.pcpuset),
+        cpuset_reserved=None,
+        memory=cell.memory_mb,
+        pagesize=None if size is None else _PAGE_SIZES.get(size, size),
+        cpu_pinning_raw=None,
+        cpu_policy=guest.cpu_policy,
+        cpu_thread_policy=guest.cpu_thread_policy,
+    )

@@ -16,7 +16,6 @@ from typing import Any, Self
 
 from nova import exception
 from nova.context import RequestContext
-from oslo_log import log as logging
 
 from cpu_tiers.accounting.holdings import Holdings, ProviderId, ProviderName
 from cpu_tiers.model.names import VCPU_SHARES
@@ -27,8 +26,6 @@ from cpu_tiers.nova.protocols import NovaTree, ProviderData, ResourceTracker
 from cpu_tiers.nova.seams import Function, seam
 from cpu_tiers.placement.records import Inventories, Traits, read_inventory
 from cpu_tiers.placement.steps import ProviderState, State
-
-LOG = logging.getLogger(__name__)
 
 Allocations = dict[str, dict[str, Any]]
 """The allocations of several consumers in Nova's shape, by the uuid of the consumer."""

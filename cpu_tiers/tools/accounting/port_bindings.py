@@ -127,36 +127,6 @@ def read_binding(port: Port) -> PortBinding | None:
     return PortBinding(port=port, providers={s: ProviderId(serving[s]) for s in suffixes})
 
 
-def parent_interfaces(
-    requesters: Iterable[str],
-    bindings: Mapping[str, PortBinding],
-    provider_names: Mapping[ProviderId, ProviderName],
-) -> dict[str, str]:
-    """Return the network interface from which each PCI request must take its device.
-
-    :param requesters: the ``requester_id`` of PCI requests, which is the id of a
-        port. A port that requests no resources is left out of the result.
-    :param provider_names: by uuid; Neutron names a device ``<host>:<agent>:<interface>``.
-    :raises InvalidInput: with every port that is served by no device, or by several devices.
-    """
-    faults = FaultList()
-    interfaces: dict[str, str] = {}
-    for requester in filter(bindings.__contains__, requesters):
-        serving = bindings[requester].providers.values()
-        names: set[str] = {provider_names.get(uuid, uuid) for uuid in serving}
-        devices = set(map(interface_of, names)) - {None}
-        if len(devices) == 1:
-            (interfaces[requester],) = filter(None, devices)
-        else:
-            faults.add(
-                f"PCI request of port {requester}",
-                f"the providers {', '.join(sorted(names))} are {len(devices)} devices",
-                "exactly one must be named <host>:<agent>:<interface>",
-            )
-    faults.raise_if_any()
-    return interfaces
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortShortfall:
     """The missing resources of a port, or its providers, if Neutron does not know them.

@@ -23,7 +23,7 @@ from nova.scheduler.utils import resources_from_flavor
 from cpu_tiers.accounting import missing_shares
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Holdings, ProviderName
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall
-from cpu_tiers.accounting.relocation import Resident
+from cpu_tiers.accounting.relocation import ReshapeInput, Resident
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.shares import shares_inventory
 from cpu_tiers.model.inventory import ProviderTree
@@ -43,7 +43,6 @@ from cpu_tiers.tools.accounting.healing import HealPlan, MovePlan, held_by_flavo
 from cpu_tiers.tools.placement import allocations
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import with_fresh_reads
-from cpu_tiers.tools.placement.numa_reshape import ReshapeInput, read_reshape_input
 from cpu_tiers.tools.placement.sync import PlacementHost, read_host
 
 LOG = logging.getLogger(__name__)
@@ -202,13 +201,12 @@ def _read(client: PlacementClient, compute_node: ComputeNode) -> PlacementHost |
     return host if host and host.uuid(compute_node.name) == compute_node.uuid else None
 
 
-def plan_moves(client: PlacementClient, compute_node: ComputeNode, tree: ProviderTree) -> MovePlan:
-    """Return what nova-compute does with the consumers of a host at its next start.
-
-    :param tree: the provider tree of the host as it is going to be.
-    :raises PlacementError: the reshape would be refused.
-    """
-    return _plan_moves(compute_node, read_reshape_input(client, tree))
+def plan_moves(compute_node: ComputeNode, before: ReshapeInput) -> MovePlan:
+    """Return what nova-compute does with the consumers of a host at its next start."""
+    residents = find_residents(
+        compute_node, dict.fromkeys((*before.root_amounts, *before.on_nodes))
+    )
+    return healing.plan_moves(before.tree, before.root_amounts, before.on_nodes, residents)
 
 
 def plan_offline(compute_node: ComputeNode, tree: ProviderTree) -> MovePlan:
@@ -217,16 +215,9 @@ def plan_offline(compute_node: ComputeNode, tree: ProviderTree) -> MovePlan:
     :raises InvalidInput: Nova's database does not tell what a consumer holds.
     """
     amounts = _root_amounts(compute_node, tree)
-    return _plan_moves(
+    return plan_moves(
         compute_node, ReshapeInput(tree=tree, root_amounts=amounts, on_nodes=Holdings())
     )
-
-
-def _plan_moves(compute_node: ComputeNode, before: ReshapeInput) -> MovePlan:
-    residents = find_residents(
-        compute_node, dict.fromkeys((*before.root_amounts, *before.on_nodes))
-    )
-    return healing.plan_moves(before.tree, before.root_amounts, before.on_nodes, residents)
 
 
 def _root_amounts(compute_node: ComputeNode, tree: ProviderTree) -> dict[ConsumerId, Amounts]:

@@ -28,10 +28,10 @@ from cpu_tiers.tools.accounting.port_bindings import (
     PortPlan,
     PortShortfall,
 )
+from cpu_tiers.tools.nova import port_healing
 from cpu_tiers.tools.nova.cloud import first_line
-from cpu_tiers.tools.placement import port_healing
+from cpu_tiers.tools.nova.port_healing import PortGone, PortNotRecorded, ServerPorts
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.port_healing import PortGone, PortNotRecorded, ServerPorts
 
 _FIELDS = ["id", "device_id", constants.RESOURCE_REQUEST, constants.BINDING_PROFILE]
 _FAULTS = (ClientException, exception.NovaException, neutron.neutron_client_exc.NeutronException)

@@ -19,8 +19,8 @@ from cpu_tiers.tools.networking import network_agent
 from cpu_tiers.tools.networking.agent_tree import TUNNELLED_DEVICE, build_networking_trees
 from cpu_tiers.tools.networking.network_agent import NetworkAgent
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.networking import NetworkingChanges, sync_networking
 from cpu_tiers.tools.writers.inventory import list_changes, provider_row, warn_of_excesses
+from cpu_tiers.tools.writers.networking_sync import NetworkingChanges, sync_networking
 
 LOG = logging.getLogger(__name__)
 

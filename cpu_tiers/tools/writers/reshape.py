@@ -24,9 +24,9 @@ from cpu_tiers.tools.frame.nova_conf_command import WRITES, NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.terminal import ProgressLine, shortened
 from cpu_tiers.tools.nova.nova_command import NovaCommand
-from cpu_tiers.tools.placement.numa_reshape import reshape
 from cpu_tiers.tools.writers.allocation_heal import COLUMNS, refusals, row_of, shortfall_rows
 from cpu_tiers.tools.writers.inventory import list_changes
+from cpu_tiers.tools.writers.numa_reshape import read_reshape_input, reshape
 
 if TYPE_CHECKING:
     from cpu_tiers.tools.accounting.healing import HealPlan, MovePlan
@@ -105,7 +105,9 @@ class ReshapePlan(NovaCommand, ListCommand):
             # With libvirt a host has exactly one compute node.
             node = compute_nodes_of_host(cloud, parsed_args.host)[0]
             tree = read_tree(parsed_args, conf, node.name)
-            return plan_offline(node, tree) if is_offline else plan_moves(client, node, tree)
+            if is_offline:
+                return plan_offline(node, tree)
+            return plan_moves(node, read_reshape_input(client, tree))
 
     def _log_refusals(self, messages: Sequence[str], parsed_args: Namespace) -> None:
         for message in shortened(messages, show_all=parsed_args.all):

@@ -16,7 +16,7 @@ from cpu_tiers.tools.networking.agent_tree import build_networking_trees
 from cpu_tiers.tools.networking.network_agent import NetworkAgent
 from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.networking import sync_networking
+from cpu_tiers.tools.writers.networking_sync import sync_networking
 from cpu_tiers.translators import ServerRequest, translate
 
 EGRESS, INGRESS = "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"

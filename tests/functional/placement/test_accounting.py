@@ -18,17 +18,11 @@ from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.port import Port
 from cpu_tiers.tools.accounting.port_bindings import PortBinding, bind
 from cpu_tiers.tools.http.retries import RetryPolicy
-from cpu_tiers.tools.placement.allocations import (
-    add_portion,
-    claim,
-    delete,
-    move,
-    release,
-    roll_back,
-)
+from cpu_tiers.tools.placement.allocations import claim, release
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.exchange import Transport
 from tests.draws import SEED, part
+from tests.driver_operations import add_portion, delete, move, roll_back
 from tests.functional.placement.networks import add_host, ask, port, uuid, vf
 
 # Each takes 50 to 100 ms; while you work on it, CPU_TIERS_OPERATIONS=100 tox -e functional -- …

@@ -23,10 +23,11 @@ from cpu_tiers.placement.errors import (
 )
 from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.tools.http.retries import RetryPolicy
-from cpu_tiers.tools.placement.allocations import add, claim, delete, move
+from cpu_tiers.tools.placement.allocations import add, claim
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.exchange import Transport
 from cpu_tiers.tools.placement.sync import PlacementHost, read_host
+from tests.driver_operations import delete, move
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 OTHER = "0f0aa8a0-0c52-4dd4-bd06-8e3f1ac6b7d2"

@@ -9,22 +9,16 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.accounting.holdings import Portion, ProviderId, ProviderName
+from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.port import Port
 from cpu_tiers.placement.errors import InsufficientCapacity, PlacementVersionTooOld
 from cpu_tiers.placement.records import Inventories
-from cpu_tiers.tools.accounting.port_bindings import bind, parent_interfaces, read_binding
-from cpu_tiers.tools.placement.allocations import (
-    add_portion,
-    claim,
-    delete,
-    move,
-    release,
-    roll_back,
-)
+from cpu_tiers.tools.accounting.port_bindings import bind, read_binding
+from cpu_tiers.tools.placement.allocations import claim, release
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.translators import ServerRequest, translate
+from tests.driver_operations import add_portion, delete, move, roll_back
 from tests.functional.placement.networks import (
     BR_0,
     EGRESS,
@@ -60,10 +54,6 @@ def test_ports_of_two_kinds_are_served_by_two_devices(cloud: PlacementClient) ->
     assert bindings["p1"].allocation == uuid(cloud, BR_0)
     assert bindings["p2"].allocation == uuid(cloud, ENS_5)
     assert (used(cloud, BR_0), used(cloud, ENS_5)) == (1000, 500)
-    names = {
-        ProviderId(provider.uuid): ProviderName(provider.name) for provider in cloud.providers()
-    }
-    assert parent_interfaces(["p2"], bindings, names) == {"p2": "ens5"}
     delete(cloud, SERVER)
     assert (used(cloud, BR_0), used(cloud, ENS_5)) == (0, 0)
 

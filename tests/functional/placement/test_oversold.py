@@ -14,6 +14,7 @@ from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.tools.placement import allocations, conflicts
 from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
+from tests import driver_operations
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 EXCESS = ("GET .*/usages", "9 NUMA_THREAD")
@@ -64,7 +65,7 @@ def test_an_excess_for_ever(client: PlacementClient, host: str, faults: Faults) 
     claim_two(client, host)
     faults += [EXCESS] * 99
     with pytest.raises(OversoldClaim, match=r"9 of 8 NUMA_THREAD .* placement check"):
-        allocations.add_portion(client, SERVER, Portion.by_id({host: {"NUMA_THREAD": 1}}))
+        driver_operations.add_portion(client, SERVER, Portion.by_id({host: {"NUMA_THREAD": 1}}))
     assert held(client, host) == 2
 
 

@@ -17,7 +17,7 @@ from cpu_tiers.tools.plan.order import PlanStep
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.plan.survive import make_survive
 from cpu_tiers.tools.room.free import amounts_of
-from tests import made_once
+from tests import driver_operations, made_once
 from tests.draws import clouds, repeatable
 from tests.random_clouds.states import CLASSES, TRAITS, draw_state, likely_query, write_state
 
@@ -170,7 +170,7 @@ def migrate(client: PlacementClient, step: PlanStep) -> None:
     amounts: dict[str, dict[str, int]] = {}
     for (provider, name), amount in step.move.amounts:
         amounts.setdefault(provider, {})[name] = amount
-    allocations.move(client, server, migration)
+    driver_operations.move(client, server, migration)
     request = AllocationRequest(allocations=amounts, mappings={})
     allocations.claim(client, server, request, project_id="p", user_id="u")
-    assert allocations.delete(client, migration)
+    assert driver_operations.delete(client, migration)

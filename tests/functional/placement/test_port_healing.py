@@ -10,9 +10,7 @@ from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.port import Port
 from cpu_tiers.tools.accounting.port_bindings import PortBinding, PortShortfall
-from cpu_tiers.tools.placement.allocations import claim
-from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.port_healing import (
+from cpu_tiers.tools.nova.port_healing import (
     PortGone,
     PortNotRecorded,
     ServerPorts,
@@ -20,6 +18,8 @@ from cpu_tiers.tools.placement.port_healing import (
     plan_ports,
     read_tree,
 )
+from cpu_tiers.tools.placement.allocations import claim
+from cpu_tiers.tools.placement.client import PlacementClient
 from tests.functional.placement.networks import (
     BR_0,
     EGRESS,

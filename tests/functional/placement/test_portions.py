@@ -14,15 +14,9 @@ from cpu_tiers.placement.errors import (
     PlacementUnavailable,
 )
 from cpu_tiers.placement.records import Consumer, Inventories
-from cpu_tiers.tools.placement.allocations import (
-    add_portion,
-    claim,
-    delete,
-    move,
-    release,
-    roll_back,
-)
+from cpu_tiers.tools.placement.allocations import claim, release
 from cpu_tiers.tools.placement.client import PlacementClient
+from tests.driver_operations import add_portion, delete, move, roll_back
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 MIGRATION = "b0a4ea0d-5f42-4b2e-8a8f-3e5f0c4a7c33"

@@ -5,9 +5,10 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.numa import OF_NODES
 from cpu_tiers.placement.records import Inventories
-from cpu_tiers.tools.placement.allocations import claim, delete
+from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.numa_reshape import moving_classes, moving_consumers
+from cpu_tiers.tools.writers.numa_reshape import moving_classes, moving_consumers
+from tests.driver_operations import delete
 
 ONE, TWO, DISK = (ConsumerId(f"{n}a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11") for n in range(3))
 

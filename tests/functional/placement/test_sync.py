@@ -19,9 +19,10 @@ from cpu_tiers.placement.errors import (
 )
 from cpu_tiers.placement.plan import steps
 from cpu_tiers.placement.records import Inventories, Traits
-from cpu_tiers.tools.placement.allocations import claim, delete
+from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import changes_of, read_state, sync
+from tests.driver_operations import delete
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 

@@ -16,9 +16,9 @@ from nova.tests.fixtures.neutron import neutron_client_exc
 
 from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.tools.accounting.port_bindings import PortBinding
+from cpu_tiers.tools.nova.port_healing import PortGone, PortNotRecorded
 from cpu_tiers.tools.nova.port_plan import NeutronUnavailable, Ports
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.port_healing import PortGone, PortNotRecorded
 from tests.nova.command_line import CommandLine
 from tests.nova.computes import SHARES, Computes
 from tests.nova.kinds import STARTS_TO_REPORT

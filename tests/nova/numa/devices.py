@@ -14,7 +14,7 @@ from oslo_utils.uuidutils import generate_uuid
 from cpu_tiers.tools.networking.agent_tree import build_networking_trees
 from cpu_tiers.tools.networking.network_agent import NetworkAgent
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.networking import sync_networking
+from cpu_tiers.tools.writers.networking_sync import sync_networking
 from tests.nova.networks import EGRESS, Neutron
 
 DEVICE = "{}:NIC Switch agent:{}"

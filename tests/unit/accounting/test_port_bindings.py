@@ -2,14 +2,13 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.accounting.holdings import ProviderId, ProviderName
+from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.port import Port
 from cpu_tiers.tools.accounting.port_bindings import (
     PortBinding,
     bind,
-    parent_interfaces,
     read_binding,
 )
 
@@ -143,45 +142,3 @@ def test_nothing_is_read_of_a_port_that_asks_for_nothing() -> None:
 def test_a_profile_without_an_allocation_is_refused(port: Port) -> None:
     with pytest.raises(InvalidInput, match=r"port p1, binding_profile, allocation: .* no "):
         read_binding(port)
-
-
-NAMES = {
-    ProviderId(NIC): ProviderName("c1:NIC Switch agent:ens5"),
-    ProviderId(NIC_2): ProviderName("c1:NIC Switch agent:ens6"),
-    ProviderId(AGENT): ProviderName("c1:NIC Switch agent"),
-}
-
-
-def test_pci_requests_take_devices_of_the_provider_of_the_port() -> None:
-    ports = [flat("p1", 1), grouped("p2", 1, 1), flat("p3", 1)]
-    candidate = chosen(
-        {NIC: {EGRESS: 2}, NIC_2: {EGRESS: 1}, AGENT: {PACKETS: 1}},
-        p1=(NIC,),
-        p2_bw=(NIC_2,),
-        p2_pps=(AGENT,),
-        p3=(NIC,),
-    )
-    found = parent_interfaces(["p1", "p2", "of-a-flavor"], bind(ports, candidate), NAMES)
-    assert found == {"p1": "ens5", "p2": "ens6"}
-
-
-@pytest.mark.parametrize(
-    ("names", "said"),
-    [
-        ({NIC: "c1:ens5"}, "c1:ens5 are 0 devices"),
-        ({NIC: "c1:a:b:ens5"}, "are 0 devices"),
-        ({}, "the-nic are 0 devices"),
-    ],
-)
-def test_a_provider_name_without_an_interface_is_refused(names: dict[str, str], said: str) -> None:
-    bindings = bind([flat("p1", 1)], chosen({NIC: {EGRESS: 1}}, p1=(NIC,)))
-    provider_names = {ProviderId(uuid): ProviderName(name) for uuid, name in names.items()}
-    with pytest.raises(InvalidInput, match=f"PCI request of port p1: the providers .*{said}"):
-        parent_interfaces(["p1"], bindings, provider_names)
-
-
-def test_a_port_on_two_devices_at_once() -> None:
-    candidate = chosen({NIC: {EGRESS: 1}, NIC_2: {PACKETS: 1}}, p1_bw=(NIC,), p1_pps=(NIC_2,))
-    bindings = bind([grouped("p1", 1, 1)], candidate)
-    with pytest.raises(InvalidInput, match="are 2 devices"):
-        parent_interfaces(["p1"], bindings, NAMES)

@@ -1,10 +1,11 @@
 """Pinnings worked out by hand; ``drawings`` says how a host is drawn."""
 
+from dataclasses import replace
+
 import pytest
 
 from cpu_tiers.guest.pinning import DoesNotFit, Limits, pin
-from cpu_tiers.guest.usage import take
-from cpu_tiers.model.compute import ComputeHost
+from cpu_tiers.model.compute import ComputeHost, Usage
 from cpu_tiers.model.flavor import EmulatorThreadsPolicy, ThreadPolicy
 from cpu_tiers.model.guest import GuestTopology
 from tests.unit.guest.drawings import guest, host, placed
@@ -146,7 +147,10 @@ def test_limits() -> None:
     # 2 shared CPUs x 1.5 = 3 vCPUs; 1024 MiB x 1.0
     limits = Limits(cpu_allocation_ratio=1.5, ram_allocation_ratio=1.0)
     asked = guest((2, 0), memory_mb=512)
-    once = take(host("ss"), asked, pin(asked, host("ss"), limits=limits))
+    assert placed(pin(asked, host("ss"), limits=limits)) == ["0: "]
+    (cell,) = host("ss").cells
+    used = Usage(shared_vcpus=2, memory_mb=512)  # after the first guest
+    once = replace(host("ss"), cells=(replace(cell, used=used),))
     with pytest.raises(DoesNotFit, match="needs 2 shared vCPUs, 2 use 2 CPUs at"):
         pin(asked, once, limits=limits)
     more = guest((1, 0), memory_mb=513)

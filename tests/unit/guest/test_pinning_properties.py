@@ -13,7 +13,6 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from cpu_tiers.guest.pinning import DoesNotFit, Limits, assign, pin
-from cpu_tiers.guest.usage import release, take
 from cpu_tiers.model.compute import ComputeCell, ComputeHost, Usage
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import CpuPolicy, PageSize, ThreadPolicy
@@ -257,7 +256,6 @@ def test_the_best_pinning_is_found(seed: int) -> None:
         return
     pinning = pin(guest, host, **chosen._asdict())
     assert value_of(guest, host, pinning, chosen) == min(values)
-    assert release(take(host, guest, pinning), guest, pinning) == host
 
 
 @given(

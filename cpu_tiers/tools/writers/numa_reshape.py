@@ -10,18 +10,17 @@ and the consumers that are new or hold something else are read again, so that fe
 come meanwhile (decision D92).
 """
 
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 
 from cpu_tiers.accounting.holdings import (
     Amounts,
     ConsumerId,
-    Holdings,
     Portion,
     ProviderId,
     ProviderName,
 )
-from cpu_tiers.accounting.relocation import Relocation, Resident, relocate
+from cpu_tiers.accounting.relocation import Relocation, ReshapeInput
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.numa import OF_NODES
 from cpu_tiers.placement.errors import GenerationConflict
@@ -36,37 +35,11 @@ from cpu_tiers.tools.placement.writer import Progress, Writer, carry_out, change
 FindRelocations = Callable[
     [ProviderTree, Mapping[ConsumerId, Amounts], Portion[ProviderName]], tuple[Relocation, ...]
 ]
-"""Returns the relocations of consumers of a root: :func:`relocations_by_residents`, or a
-:class:`~cpu_tiers.placement.plan_file.SavedPlan`.
+"""Returns the relocations of consumers of a root, as a
+:class:`~cpu_tiers.placement.plan_file.SavedPlan` does.
 
 The arguments are those of :func:`~cpu_tiers.accounting.relocation.relocate` without residents.
 """
-
-
-def relocations_by_residents(
-    find: Callable[[Collection[ConsumerId]], Mapping[ConsumerId, Resident]],
-) -> FindRelocations:
-    """Return a function that computes relocations from the residents of the host.
-
-    :param find: returns the residents of consumers.
-    """
-    return lambda tree, root_amounts, used: relocate(
-        tree, root_amounts, find(root_amounts.keys()), used
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReshapeInput:
-    """The state of a host before a reshape.
-
-    :param tree: the provider tree of the host as it is going to be.
-    :param root_amounts: what the consumers that are going to move hold of the root.
-    :param on_nodes: what consumers hold of the NUMA nodes already.
-    """
-
-    tree: ProviderTree
-    root_amounts: Mapping[ConsumerId, Amounts]
-    on_nodes: Holdings[ProviderName]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,18 +90,6 @@ def read_reshape_input(client: PlacementClient, tree: ProviderTree) -> ReshapeIn
     state = read_state(client, tree)
     steps(state, tree)  # for its refusals
     return _reshape_input(client, state, tree, consumers_of_root(client, state, tree))
-
-
-def plan_reshape(
-    client: PlacementClient, tree: ProviderTree, find_relocations: FindRelocations
-) -> Reshape:
-    """Return the reshape that :func:`reshape` would carry out; write nothing.
-
-    :param find_relocations: see :func:`relocations_by_residents`.
-    :raises ServersDoNotFit: with every server for which no node has room.
-    :raises PlacementError: for the same reasons as :func:`reshape`.
-    """
-    return _plan(client, read_state(client, tree), tree, find_relocations)
 
 
 def reshape(

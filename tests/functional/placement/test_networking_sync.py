@@ -16,9 +16,10 @@ from cpu_tiers.placement.errors import (
 from cpu_tiers.placement.records import Inventories, Traits
 from cpu_tiers.tools.networking.agent_tree import build_networking_trees
 from cpu_tiers.tools.networking.network_agent import NetworkAgent
-from cpu_tiers.tools.placement.allocations import claim, delete
+from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.networking import KeptDevice, sync_networking
+from cpu_tiers.tools.writers.networking_sync import KeptDevice, sync_networking
+from tests.driver_operations import delete
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 OTHER_SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a12"
