@@ -35,11 +35,12 @@ from simulate import inventory
 
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.cloud_model import CloudProvider, SimulatedCloud
+from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
 from cpu_tiers.tools.plan.hosts import Hosts, kind_of
 from cpu_tiers.tools.plan.hosts import Server as PlanServer
 from cpu_tiers.tools.plan.planner import Question, make_plan
 from cpu_tiers.tools.room.free import Amounts, amounts_of
-from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
+from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.requests import Arrival
 from cpu_tiers.tools.simulation.run import Outcome, simulate
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler, Scores

@@ -11,8 +11,9 @@ import time
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.tools.cloud_model import CloudProvider
+from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
-from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
+from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.requests import draw_arrivals
 from cpu_tiers.tools.simulation.run import simulate
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler

@@ -20,7 +20,8 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import NODE_TRAIT, page_traits
 from cpu_tiers.tools.cloud_model import CloudProvider, SimulatedCloud
-from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
+from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
+from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.requests import Arrival, draw_arrivals
 from cpu_tiers.tools.simulation.run import Outcome, simulate
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler

@@ -20,6 +20,7 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.model.providers import ProviderIndex
 from cpu_tiers.tools.cloud.simulation_text import policy_values, print_simulation, tier_names
+from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.frame.cloud_source import (
     read_snapshot,
@@ -41,7 +42,7 @@ from cpu_tiers.tools.frame.server_request import add_numa_argument, queries_of, 
 from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, join_names
 from cpu_tiers.tools.reasons.reasons import ANCHOR, is_without_anchor, knows_nodes
 from cpu_tiers.tools.simulation.comparison import ENOUGH_SEEDS, compare, verdict
-from cpu_tiers.tools.simulation.policies import NOVA, WEIGHERS, Policy
+from cpu_tiers.tools.simulation.policies import NOVA, Policy
 from cpu_tiers.tools.simulation.requests import Arrival, draw_arrivals, read_arrivals
 from cpu_tiers.tools.simulation.run import Outcome, simulate
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler

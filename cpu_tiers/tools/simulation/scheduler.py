@@ -12,7 +12,8 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.names import PCPU, VCPU
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.cloud import Search, SimulatedCloud
-from cpu_tiers.tools.simulation.policies import HostStates, Policy, with_weights
+from cpu_tiers.tools.cloud_model.nova_weighers import HostStates, with_weights
+from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.weights import Forest, Scoring, make_forest
 from cpu_tiers.weights.cost.amounts import HostTotals
 from cpu_tiers.weights.cost.gradient import History

@@ -28,7 +28,8 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.numa import NODE_TRAIT, count_traits, page_traits
 from cpu_tiers.nova.scheduler import typical_servers
 from cpu_tiers.tools.cloud_model import Allocations, CloudProvider, SimulatedCloud
-from cpu_tiers.tools.simulation.policies import WEIGHERS, HostStates, Policy
+from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS, HostStates
+from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.weights.cost.gradient import History

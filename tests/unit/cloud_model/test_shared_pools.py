@@ -9,7 +9,8 @@ import pytest
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.cloud_model import CloudProvider, Search, SimulatedCloud
-from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
+from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
+from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from tests.unit.cloud_model.clouds import SHARES, group, provider, query
 

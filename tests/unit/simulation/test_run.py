@@ -3,7 +3,8 @@
 import pytest
 
 from cpu_tiers.tools.cloud_model import SimulatedCloud
-from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
+from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
+from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.requests import Arrival
 from cpu_tiers.tools.simulation.run import Moment, Outcome, simulate
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler

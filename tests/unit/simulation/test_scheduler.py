@@ -5,7 +5,8 @@ import random
 import pytest
 
 from cpu_tiers.tools.cloud_model import CloudProvider, SimulatedCloud
-from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
+from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
+from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from tests.unit.cloud_model.clouds import group, provider, query
 
