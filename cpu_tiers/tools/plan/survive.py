@@ -9,7 +9,7 @@ the hosts with room, changed one verdict of 1,397 failures of small random cloud
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, combinations, islice
 from operator import itemgetter
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 from cpu_tiers.tools.plan.hosts import Hosts, Migration, Server
 from cpu_tiers.tools.plan.planner import Plan, Question, realized
 from cpu_tiers.tools.plan.search import MoveSearch
-from cpu_tiers.tools.room.free import Amounts, FreeAmounts
+from cpu_tiers.tools.room.free import FreeAmounts
 
 
 class Loss(NamedTuple):
@@ -31,6 +31,19 @@ class Loss(NamedTuple):
     hosts: tuple[str, ...]
     servers: int
     homeless: tuple[Server, ...]
+
+
+class _Evacuations(NamedTuple):
+    """The evacuations of a loss so far.
+
+    :param changed: the hosts that took servers, in order.
+    :param starts: by kind of servers, how many hosts of their order need no second look.
+    """
+
+    room: FreeAmounts
+    failed: frozenset[str]
+    changed: dict[str, None]
+    starts: dict[str, int]
 
 
 class Survivors:
@@ -65,42 +78,47 @@ class Survivors:
         servers = [server for server in on_hosts if server.is_lost_with_host]
         for server in servers:
             room.take(server.leaving(), -1)
-        changed: dict[str, None] = {}
+        now = _Evacuations(room, frozenset(failed), {}, {})
         homeless = []
         full = set[str]()  # the kinds without a place: the room only becomes less
         for server in servers:
             is_hopeless = server.kind in full
-            move = None if is_hopeless else self._evacuation(server, room, failed, changed)
+            move = None if is_hopeless else self._evacuation(server, now)
             if move is None:
                 homeless.append(server)
                 if not server.apart:
                     full.add(server.kind)
                 continue
             room.take(move.entering())
-            changed[move.host] = None
+            now.changed[move.host] = None
         return Loss(tuple(failed), len(servers), tuple(homeless)), room
 
-    def _evacuation(
-        self, server: Server, room: FreeAmounts, failed: Sequence[str], changed: Collection[str]
-    ) -> Migration | None:
-        places = self._hosts.of_kind(server.kind, server.queries)
-
-        def fitting(roots: Iterable[tuple[float, str]]) -> Iterator[tuple[float, str, Amounts]]:
-            for weight, root in roots:
-                if not server.apart or room.fits(server.memberships(root)):
-                    for amounts in islice(self._hosts.fitting_on(root, places, room), 1):
-                        yield weight, root, amounts
-
-        fresh = (
-            each
-            for each in self._ordered(server)
-            if each[1] not in changed and each[1] not in failed
-        )
-        used = [(self._weight(root, room), root) for root in changed]
+    def _evacuation(self, server: Server, now: _Evacuations) -> Migration | None:
         # The hosts without a change are in their order, so the first of them is the best.
-        hosts = chain(islice(fitting(fresh), 1), fitting(used))
-        best = max(hosts, key=itemgetter(0), default=None)
-        return best and self._hosts.migration(server, best[1], room)
+        fresh = self._first_unchanged(server, now)
+        used = ((self._weight(root, now.room), root) for root in now.changed)
+        fitting = (each for each in used if self._fits(server, each[1], now.room))
+        best = max(chain([fresh] if fresh else (), fitting), key=itemgetter(0), default=None)
+        return best and self._hosts.migration(server, best[1], now.room)
+
+    def _first_unchanged(self, server: Server, now: _Evacuations) -> tuple[float, str] | None:
+        """Return the best host without a change that has room; the room only becomes less."""
+        order = self._ordered(server)
+        for number in range(now.starts.get(server.kind, 0), len(order)):
+            root = order[number][1]
+            if root in now.changed or root in now.failed:
+                continue
+            if self._fits(server, root, now.room):
+                if not server.apart:
+                    now.starts[server.kind] = number
+                return order[number]
+        return None
+
+    def _fits(self, server: Server, root: str, room: FreeAmounts) -> bool:
+        if server.apart and not room.fits(server.memberships(root)):
+            return False
+        places = self._hosts.of_kind(server.kind, server.queries)
+        return next(self._hosts.fitting_on(root, places, room), None) is not None
 
     def _ordered(self, server: Server) -> list[tuple[float, str]]:
         """Return the hosts with places of a server's kind, the host with the most free first."""

@@ -128,6 +128,8 @@ class Places:
         places = [*islice(self.now(host, free), 2)]
         if len(places) < 2:
             return ChosenPlace(places[0], is_only=True) if places else None
+        if not any("_PROC1" in solvers.suffixes for solvers in self._of_queries):
+            return ChosenPlace(places[0], is_known=False)
         stocks, summaries = _stocks(host, free), _summaries(host, free)
         requests = [
             host.request(solution, solvers.suffixes)
@@ -136,7 +138,7 @@ class Places:
             for solution in solver.each(stocks)
         ]
         with_nodes = [request for request in requests if request.nodes]
-        if not with_nodes:
+        if not with_nodes:  # the second query, for hosts that do not report their nodes
             return ChosenPlace(places[0], is_known=False)
 
         def key(request: AllocationRequest) -> tuple[tuple[int, ...], list[int]]:
