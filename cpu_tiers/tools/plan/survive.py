@@ -121,12 +121,19 @@ class Survivors:
         return next(self._hosts.fitting_on(root, places, room), None) is not None
 
     def _ordered(self, server: Server) -> list[tuple[float, str]]:
-        """Return the hosts with places of a server's kind, the host with the most free first."""
+        """Return the hosts that may take a server's kind, the host with the most free first.
+
+        A loss frees nothing of other hosts but the pools that they share.
+        """
         if server.kind not in self._order:
             places = self._hosts.of_kind(server.kind, server.queries)
-            suiting = {root for root, _ in self._hosts.ever(places)}
+            now = {root for root, _ in self._hosts.fitting(places, self._room)}
+            is_alone = self._hosts.cloud.is_alone
+            shared = {root for root, _ in self._hosts.ever(places) if not is_alone(root)}
             self._order[server.kind] = [
-                (weight, root) for root, weight in self._weights.items() if root in suiting
+                (weight, root)
+                for root, weight in self._weights.items()
+                if root in now or root in shared
             ]
         return self._order[server.kind]
 
