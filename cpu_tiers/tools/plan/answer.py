@@ -1,15 +1,16 @@
-"""The answer of a plan in words, as data and as lines of the openstack client. Pure."""
+"""The answer of a plan in words and as data. Pure."""
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cpu_tiers.errors import printable
+from cpu_tiers.model.names import DISK_GB, MEMORY_MB
 from cpu_tiers.tools.cloud_model.providers import Row
 from cpu_tiers.tools.frame.terminal import count_of, shortened
+from cpu_tiers.tools.plan.copying import amount_of
 from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.planner import Plan
 from cpu_tiers.tools.room.free import FreeAmounts
@@ -18,6 +19,7 @@ from cpu_tiers.tools.room.free import FreeAmounts
 def moves_data(plan: Plan) -> list[dict[str, Any]]:
     """Return the moves of a plan as data, in their order."""
     names = plan.hosts.names
+    services = {**names, **plan.hosts.services}
     return [
         {
             "server": move.server.uuid,
@@ -26,7 +28,10 @@ def moves_data(plan: Plan) -> list[dict[str, Any]]:
             "to": names[move.host],
             "after": list(after),
             "live": not move.server.is_off,
-            "host": plan.hosts.services.get(move.host, names[move.host]),
+            "source": services[move.server.host],
+            "host": services[move.host],
+            "memory_mb": amount_of(move.server.amounts, MEMORY_MB),
+            "disk_gb": amount_of(move.server.amounts, DISK_GB),
         }
         for move, after in plan.steps
     ]
@@ -87,26 +92,12 @@ def stays_text(stays: Sequence[Mapping[str, str]], title: str, *, show_all: bool
     return "\n  ".join([title, *shortened(lines, show_all=show_all)]) if lines else ""
 
 
-def script(verdict: str, moves: Sequence[Mapping[str, Any]]) -> str:
-    """Return a shell script with a line of the openstack client for each move.
-
-    The script stops at the first failure. Names that tenants choose are not in the script.
-    """
-    lines = ["#!/bin/sh", *(f"# {line}" for line in printable(verdict).splitlines()), "set -e"]
-    for move in moves:
-        host, server = shlex.quote(str(move["host"])), shlex.quote(str(move["server"]))
-        if move["live"]:
-            lines.append(
-                f"openstack --os-compute-api-version 2.30 server migrate --live-migration"
-                f" --host {host} --wait {server}"
-            )
-        else:
-            lines.append(
-                f"openstack --os-compute-api-version 2.56 server migrate --host {host} --wait"
-                f" {server}"
-            )
-            lines.append(f"openstack server migrate confirm {server}")
-    return "\n".join(lines) + "\n"
+def disable_text(hosts: Sequence[str]) -> str:
+    """Return what comes before the first move: nova-scheduler would fill a host again."""
+    return "\n".join(
+        f"First: openstack compute service set --disable {printable(host)} nova-compute"
+        for host in hosts
+    )
 
 
 def amounts_text(amounts: Iterable[tuple[Row, int]]) -> str:

@@ -236,14 +236,19 @@ def _unsettled(part: Part, held: Iterable[str]) -> str:
     return "" if part.role is Role.SERVER else f"{part.role}: {part.mend(held)}"
 
 
+def roots_by_name(hosts: Hosts) -> Mapping[str, str]:
+    """Return the root providers of hosts by their names in Placement and in Nova's API."""
+    by_name = {hosts.services[root]: root for root in hosts.names if root in hosts.services}
+    return by_name | {name: root for root, name in hosts.names.items()}
+
+
 def hosts_named(hosts: Hosts, names: Collection[str], where: str) -> Mapping[str, str]:
     """Return the root providers of hosts by their names, those of Placement or of Nova's API.
 
     :param where: the argument that has the names, for an error.
     :raises InvalidInput: the cloud has no such host.
     """
-    by_name = {hosts.services[root]: root for root in hosts.names if root in hosts.services}
-    by_name |= {name: root for root, name in hosts.names.items()}
+    by_name = roots_by_name(hosts)
     unknown = [name for name in names if name not in by_name]
     if unknown:
         raise InvalidInput.of(

@@ -24,14 +24,27 @@ def test_room(plan: Run) -> None:
 
 
 def test_the_script(plan: Run) -> None:
-    *_, line = plan(cloud(), "drain", "cn0", "-f", "shell").splitlines()
-    assert line == (
-        "openstack --os-compute-api-version 2.30 server migrate --live-migration"
-        " --host compute1 --wait id-0"
-    )
-    lines = plan(cloud(state="SHUTOFF"), "drain", "cn0", "--cold", "-f", "shell").splitlines()
-    assert "set -e" in lines
-    assert lines[-1] == "openstack server migrate confirm id-0"
+    *_, disable, step, _ = plan(cloud(), "drain", "cn0", "-f", "shell").splitlines()
+    assert disable == "disable cn0"
+    # 16 MiB: 300 s, and 2 x 0.16 s
+    assert step == "step 1 '' live id-0 cn0 compute1 301"
+    text = plan(cloud(state="SHUTOFF"), "drain", "cn0", "--cold", "-f", "shell", "--parallel", 2)
+    assert "\nparallel=2\n" in text
+    assert text.splitlines()[-2] == "step 1 '' cold id-0 cn0 compute1 301"
+    assert "disable cn" not in plan(cloud(), "room", "large", "-f", "shell")
+
+
+def test_excluded_hosts_and_servers(plan: Run) -> None:
+    hosts = cloud(hosts=4)
+    (move,) = json.loads(plan(hosts, "drain", "cn0", "--only", "cn3", "-f", "json"))["moves"]
+    assert move["to"] == "cn3"
+    options = ("--exclude", "cn3", "--exclude", "cn2", "-f", "json")
+    (move,) = json.loads(plan(hosts, "drain", "cn0", *options))["moves"]
+    assert move["to"] == "cn1"
+    text = plan(hosts, "drain", "cn0", "--exclude", "web0", status=3)
+    assert "web0: --exclude leaves it where it is" in text
+    # Room for 6 CPUs on each of two hosts with 4 of 8 free: neither server may go.
+    plan(cloud(), "room", "large", "--exclude", "cn0", "--exclude", "id-1", status=3)
 
 
 def test_a_server_that_stays(plan: Run) -> None:
@@ -60,4 +73,29 @@ def test_hosts_and_flavors_that_there_are_not(run: Run, save: Run) -> None:
     assert "not a flavor of the snapshot" in result.stderr
     result = run("plan", "survive", "--zone", "az1", "--snapshot", path, status=1)
     assert "a snapshot has no servers, images, ports and names of aggregates" in result.stderr
+    result = run("plan", "drain", "cn0", "--exclude", "web7", "--snapshot", path, status=1)
+    assert "web7: the cloud has no such host or server" in result.stderr
     run("plan", "room", "small", "--count", "0", "--snapshot", path, status=2)
+
+
+def test_check(plan: Run, save: Run) -> None:
+    path = save(json.loads(plan(cloud(hosts=3), "drain", "cn0", "-f", "json")), "plan.json")
+    answer = json.loads(plan(cloud(hosts=3), "check", path, "-f", "json"))
+    assert answer["verdict"] == (
+        "0 of 1 migration are done, 1 still possible as planned. The rest holds."
+    )
+    assert answer["disable"] == ["cn0"]
+    step = plan(cloud(hosts=3), "check", path, "-f", "shell").splitlines()[-2]
+    assert step.startswith("step 1 '' live id-0 cn0 ")
+    text = plan(cloud(hosts=3, state="ERROR"), "check", path, status=3)
+    assert "web0: it is on cn0 in state ERROR" in text
+    assert "Not proven" not in text
+
+
+def test_what_is_no_plan(run: Run, save: Run) -> None:
+    path = save(cloud(), "cloud.json")
+    result = run("plan", "check", path, "--snapshot", path, status=1)
+    assert "with the key moves" in result.stderr
+    wrong = save({"moves": [{"server": 3, "from": "cn0", "to": "cn9"}]}, "plan.json")
+    result = run("plan", "check", wrong, "--snapshot", path, status=1)
+    assert "moves, 1, server: got 3" in result.stderr

@@ -1,20 +1,31 @@
-"""The answer of a plan in words and as a script."""
+"""The answer of a plan in words, as data and as a script."""
 
 from typing import Any
 
 import pytest
 
-from cpu_tiers.tools.plan.answer import moves_data, moves_text, proof_text, script, stays_text
+from cpu_tiers.tools.plan.answer import moves_data, moves_text, proof_text, stays_text
+from cpu_tiers.tools.plan.copying import copied, copied_text
 from cpu_tiers.tools.plan.hosts import Migration
 from cpu_tiers.tools.plan.order import PlanStep
 from cpu_tiers.tools.plan.planner import Plan
+from cpu_tiers.tools.plan.script import script
 from tests.unit.plan.clouds import equal_hosts, hosts_of, server
 
 STEP = PlanStep(Migration(server("id", "h0", VCPU=1), "h1", ((("h1", "VCPU"), 1),)))
 NONE = Plan(hosts_of(equal_hosts(2, VCPU=8), [], services={"h1": "compute1"}))
 ONE = NONE._replace(steps=(STEP,))
 ROW: dict[str, Any] = {"name": "web", "from": "h0", "to": "h1", "after": [1, 2]}
-MOVE: dict[str, Any] = {"server": "id", "host": "h1", "live": True}
+MOVE: dict[str, Any] = {
+    **ROW,
+    "server": "id",
+    "source": "h0",
+    "host": "h1",
+    "after": [],
+    "live": True,
+    "memory_mb": 4096,
+    "disk_gb": 0,
+}
 
 
 @pytest.mark.parametrize(
@@ -41,9 +52,38 @@ def test_the_table_fits() -> None:
 
 def test_a_tenant_writes_no_lines() -> None:
     assert "\n" not in moves_text([{**ROW, "name": "a\nb"}], 80).splitlines()[-1]
-    lines = script("words\nrm -rf /", [{**MOVE, "server": "x; reboot", "host": "$(halt)"}])
-    assert lines.splitlines()[1] == "# words\\nrm -rf /"
-    assert lines.splitlines()[-1].endswith("--host '$(halt)' --wait 'x; reboot'")
+    moves = [{**MOVE, "server": "x; reboot", "host": "$(halt)"}]
+    lines = script("words\nrm -rf /", moves, ["-`id`"], rate=100).splitlines()
+    assert lines[1] == "# words\\nrm -rf /"
+    # 300 seconds and twice those of 4096 MiB at 100 MiB/s: 300 + 81.92
+    assert lines[-3:] == [
+        "disable '-`id`'",
+        "step 1 '' live 'x; reboot' h0 '$(halt)' 382",
+        "finish",
+    ]
+
+
+def test_a_step_knows_the_later_hosts_of_its_server() -> None:
+    moves = [MOVE, {**MOVE, "server": "b"}, {**MOVE, "host": "h2", "after": [1, 2]}]
+    lines = script("", moves, rate=4096, parallel=3).splitlines()
+    assert "parallel=3" in lines
+    assert lines[-4:-1] == [
+        "step 1 '' live id h0 h1 302 h2",
+        "step 2 '' live b h0 h1 302",
+        "step 3 '1 2' live id h0 h2 302",
+    ]
+
+
+def test_what_is_copied() -> None:
+    cold = {**MOVE, "live": False, "disk_gb": 10}
+    copy = copied([MOVE, {**MOVE, "memory_mb": 2048}, cold], 100)
+    # live 40.96 and 20.48 s, cold 10 GiB: 102.4 s; 41 + 21 + 103 = 165 s
+    assert copy == {"memory_mb": 6144, "disk_gb": 10, "minutes": 3, "rate_mib": 100}
+    assert copied_text(copy) == (
+        "6.0 GiB of memory to copy: 3 minutes at 100 MiB/s; beside this, 10 GiB of disks if the"
+        " hosts share no storage."
+    )
+    assert copied_text(copied([], 100)) == ""
 
 
 def test_what_stays_is_shortened() -> None:
@@ -64,6 +104,9 @@ def test_the_moves_as_data() -> None:
             "to": "h1",
             "after": [],
             "live": True,
+            "source": "h0",
             "host": "compute1",
+            "memory_mb": 0,
+            "disk_gb": 0,
         }
     ]

@@ -1,0 +1,58 @@
+"""``cpu-tiers plan room``: the migrations that make room for more servers of a flavor."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Sequence
+
+from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids, is_file
+from cpu_tiers.tools.frame.documents import read_flavor
+from cpu_tiers.tools.frame.numbers import whole_number_from
+from cpu_tiers.tools.frame.server_request import add_aggregate_argument, queries_of, request_of
+from cpu_tiers.tools.plan.commands import PlanCommand
+from cpu_tiers.tools.plan.planner import Question
+from cpu_tiers.tools.plan.verdicts import room_verdict
+
+_number = whole_number_from(1, 1_000_000)
+
+
+class PlanRoom(PlanCommand):
+    """Plan the fewest live migrations after which more servers of a flavor find a host.
+
+    Nothing is carried out. Exit status: 0 if the room is there or can be made, 3 if not.
+    """
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "flavor", metavar="FLAVOR", help="name or id of a flavor of the cloud, or FLAVOR.json"
+        )
+        parser.add_argument(
+            "--count",
+            type=_count,
+            default=1,
+            metavar="N|most",
+            help="make room for N servers, or for as many as possible (default: 1)",
+        )
+        parser.add_argument("--moves", type=_number, metavar="K", help="plan at most K migrations")
+        add_aggregate_argument(parser)
+        super().add_arguments(parser)
+
+    def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
+        hosts = self.read(parsed_args)
+        name = parsed_args.flavor
+        flavor = read_flavor(name) if is_file(name) else self.source.flavors_named([name])[0]
+        aggregates = aggregate_uuids(parsed_args.aggregate, self.source.services)
+        queries = queries_of(self.conf, request_of(self.conf, flavor), aggregates)
+        self.is_most = parsed_args.count is None
+        question = Question(
+            room=hosts.asked(queries), wanted=parsed_args.count, most_moves=parsed_args.moves
+        )
+        plan = self.plan(hosts, question)
+        stay = [(server, server.stays) for server in hosts.servers if server.stays]
+        is_no = plan.after < (parsed_args.count or 1)
+        verdict = room_verdict(plan, flavor.name, parsed_args.count, is_no=is_no)
+        return self.shown(hosts, plan, verdict, stay, is_no=is_no)
+
+
+def _count(text: str) -> float | None:
+    return None if text == "most" else _number(text)
