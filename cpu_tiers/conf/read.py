@@ -24,6 +24,15 @@ PROVIDER_FILE_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
 ]
 """The options that say which files give a host its shares, and whether files are needed."""
 
+DEFAULT_FILTERS = (
+    "ComputeFilter",
+    "ComputeCapabilitiesFilter",
+    "ImagePropertiesFilter",
+    "ServerGroupAntiAffinityFilter",
+    "ServerGroupAffinityFilter",
+)
+"""The default of ``[filter_scheduler] enabled_filters``."""
+
 NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
     *PROVIDER_FILE_OPTIONS,
     (
@@ -60,6 +69,9 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
             cfg.FloatOpt("num_instances_weight_multiplier", default=0.0),
             weight_classes.OPTION,
             cfg.BoolOpt("pci_in_placement", default=False),
+            cfg.ListOpt("enabled_filters", default=list(DEFAULT_FILTERS)),
+            cfg.StrOpt("aggregate_image_properties_isolation_namespace"),
+            cfg.StrOpt("aggregate_image_properties_isolation_separator", default="."),
         ],
     ),
     ("pci", [cfg.MultiStrOpt("alias", default=[])]),
@@ -71,6 +83,7 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
             cfg.BoolOpt("query_placement_for_routed_network_aggregates", default=False),
             cfg.BoolOpt("enable_isolated_aggregate_filtering", default=False),
             cfg.BoolOpt("limit_tenants_to_placement_aggregate", default=False),
+            cfg.BoolOpt("placement_aggregate_required_for_tenants", default=False),
         ],
     ),
     ("workarounds", [cfg.BoolOpt("disable_fallback_pcpu_query", default=False)]),

@@ -35,12 +35,12 @@ from cpu_tiers.tools.frame.notes_on_answers import tell_unknown_states
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
-from cpu_tiers.tools.frame.server_request import queries_of, request_of
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of, with_places
 from cpu_tiers.tools.page.cloud_data import AuditedHost
 from cpu_tiers.tools.placement.cloud_reader import read_sold_cloud
 from cpu_tiers.tools.plan.read import read_cloud as hosts_of_plan
+from cpu_tiers.tools.plan.requests import filter_options, migration_queries
 from cpu_tiers.tools.plan.survive import losses
 from cpu_tiers.tools.sold.project_sales import project_sales
 from cpu_tiers.tools.sold.sold import SoldCloud, SoldPart, sold_cloud
@@ -256,7 +256,7 @@ class CloudShow(NovaConfCommand, ListCommand):
         try:
             self.find_tiers(conf, source)
             hosts = hosts_of_plan(
-                snapshot, lambda flavor: queries_of(conf, request_of(conf, flavor)).first
+                snapshot, partial(migration_queries, conf), options=filter_options(conf)
             )
             each = [(root,) for root in hosts.names]
             with ProgressLine("losing each host") as line:

@@ -9,7 +9,7 @@ from typing import Any
 from cpu_tiers.errors import printable
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB
 from cpu_tiers.tools.cloud_model.providers import Row
-from cpu_tiers.tools.frame.terminal import count_of, shortened
+from cpu_tiers.tools.frame.terminal import shortened, wrapped
 from cpu_tiers.tools.plan.copying import amount_of
 from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.planner import Plan
@@ -40,19 +40,6 @@ def moves_data(plan: Plan) -> list[dict[str, Any]]:
 def stays_data(stay: Iterable[tuple[Server, str]]) -> list[dict[str, str]]:
     """Return servers that stay, with the reason of each, as data."""
     return [{"server": server.uuid, "name": server.name, "why": why} for server, why in stay]
-
-
-def proof_text(plan: Plan, *, is_most: bool) -> str:
-    """Return the proven bound of a plan."""
-    if not plan.steps and not is_most:
-        return ""
-    if plan.proven is True:
-        return "Proven: no plan " + ("makes more room." if is_most else "has fewer moves.")
-    if plan.proven is None:
-        return "Not proven: the plan is the best that the search found."
-    if is_most:
-        return f"Not proven: no plan makes room for more than {plan.proven} in all."
-    return f"Not proven: every plan has at least {count_of(plan.proven, 'move')}."
 
 
 def moves_text(moves: Sequence[Mapping[str, Any]], width: int) -> str:
@@ -89,7 +76,8 @@ def moves_text(moves: Sequence[Mapping[str, Any]], width: int) -> str:
 def stays_text(stays: Sequence[Mapping[str, str]], title: str, *, show_all: bool) -> str:
     """Return a line for each server that stays, up to a number of lines."""
     lines = [f"{printable(row['name'])}: {printable(row['why'])}" for row in stays]
-    return "\n  ".join([title, *shortened(lines, show_all=show_all)]) if lines else ""
+    shown = [wrapped(line, indent="  ") for line in shortened(lines, show_all=show_all)]
+    return "\n".join([title, *shown]) if lines else ""
 
 
 def disable_text(hosts: Sequence[str]) -> str:

@@ -11,7 +11,9 @@ from cpu_tiers.model.document import DocumentPlace
 from cpu_tiers.tools.frame.documents import read_json
 from cpu_tiers.tools.plan.commands import PlanCommand
 from cpu_tiers.tools.plan.hosts import Hosts
+from cpu_tiers.tools.plan.planner import Plan
 from cpu_tiers.tools.plan.progress import PlannedMove, progress_of, progress_verdict
+from cpu_tiers.tools.plan.proof import Proof, missing
 from cpu_tiers.tools.plan.read import hosts_named
 
 _EXPECTED = "give what `cpu-tiers plan ... -f json` printed"
@@ -23,8 +25,6 @@ class PlanCheck(PlanCommand):
     ``-f shell`` prints the script of the rest. Exit status: 0 if all is done or the rest holds, 3
     if not.
     """
-
-    has_proof = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -45,6 +45,10 @@ class PlanCheck(PlanCommand):
         return self.shown(
             hosts, progress.rest, verdict, stay, is_no=is_no, disable=document["disable"]
         )
+
+    def proof(self, hosts: Hosts, plan: Plan) -> Proof:
+        """Return nothing: the proof of the plan was about the cloud before it."""
+        return Proof(None, missing(self.unread))
 
 
 def _read(path: str) -> dict[str, Any]:

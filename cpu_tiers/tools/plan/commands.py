@@ -12,7 +12,7 @@ from functools import partial
 from importlib.util import find_spec
 
 from cpu_tiers.errors import printable
-from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.frame.cloud_source import CloudSource
@@ -21,7 +21,6 @@ from cpu_tiers.tools.frame.notes_on_answers import tell_unknown_additions
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.numbers import whole_number_from
 from cpu_tiers.tools.frame.safe_files import write_output
-from cpu_tiers.tools.frame.server_request import queries_of, request_of
 from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, width, wrapped
 from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of
 from cpu_tiers.tools.plan.answer import (
@@ -29,7 +28,6 @@ from cpu_tiers.tools.plan.answer import (
     disable_text,
     moves_data,
     moves_text,
-    proof_text,
     stays_data,
     stays_text,
 )
@@ -37,8 +35,11 @@ from cpu_tiers.tools.plan.choice import choose
 from cpu_tiers.tools.plan.copying import DEFAULT_RATE, copied, copied_text
 from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
-from cpu_tiers.tools.plan.read import read_cloud, unknown_of
+from cpu_tiers.tools.plan.proof import Proof, proof_of
+from cpu_tiers.tools.plan.read import read_cloud
+from cpu_tiers.tools.plan.requests import filter_options, migration_queries
 from cpu_tiers.tools.plan.survive import Sets, Survival, make_survive
+from cpu_tiers.tools.plan.unread import ALWAYS, unread_of
 
 LOG = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class PlanCommand(NovaConfCommand, ShowCommand):
     formatter_default = "text"
     takes_snapshot = reads_all_providers = True
     is_most = False
-    has_proof = True
+    question = Question()
     stays_title = "What stays:"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -99,13 +100,15 @@ class PlanCommand(NovaConfCommand, ShowCommand):
         self.find_tiers(self.conf, self.source)
         self.snapshot: Snapshot = read_snapshot_of(self.source, asks_nova=not self.wants_embedded)
         self.parsed_args = parsed_args
-        hosts = read_cloud(self.snapshot, self.queries, is_cold=parsed_args.cold)
+        options = filter_options(self.conf)
+        self.unread = unread_of(self.snapshot, options)
+        hosts = read_cloud(self.snapshot, self.queries, is_cold=parsed_args.cold, options=options)
         choose(hosts, parsed_args.exclude, parsed_args.only)
         return hosts
 
-    def queries(self, flavor: Flavor) -> tuple[CandidateQuery, ...]:
-        """Return the queries for the migration of a server of a flavor."""
-        return queries_of(self.conf, request_of(self.conf, flavor)).first
+    def queries(self, flavor: Flavor, image: Image | None) -> tuple[CandidateQuery, ...]:
+        """Return the queries for the migration of a server of a flavor and an image."""
+        return migration_queries(self.conf, flavor, image)
 
     def plan(self, hosts: Hosts, question: Question) -> Plan:
         """Return the plan that answers a question, with progress on standard error."""
@@ -114,8 +117,13 @@ class PlanCommand(NovaConfCommand, ShowCommand):
                 "The solver HiGHS is not installed, so the plan may be longer than needed, and is"
                 " seldom proven: pip install 'cpu-tiers[plan]'."
             )
+        self.question = question
         with ProgressLine(f"planning, up to {self.parsed_args.seconds} s of the solver"):
             return make_plan(hosts, question, seconds=self.parsed_args.seconds)
+
+    def proof(self, hosts: Hosts, plan: Plan) -> Proof:
+        """Return what is proven of a plan."""
+        return proof_of(hosts, self.question, plan, self.unread, is_most=self.is_most)
 
     def survival(self, hosts: Hosts, sets: Sets, question: Question, plan: Plan) -> Survival:
         """Return which sets of hosts may fail after a plan, with progress on standard error."""
@@ -156,22 +164,19 @@ class PlanCommand(NovaConfCommand, ShowCommand):
 
             page = plan_page(verdict, moves, before_and_after(hosts, plan))
             write_output(self.parsed_args.html, page.html().encode(), private=True)
-        is_all, unknown = self.parsed_args.all, unknown_of(self.snapshot)
-        proof = proof_text(plan, is_most=self.is_most) if self.has_proof else ""
-        text = f"{printable(verdict)} {proof}".strip()
-        lines = ["Not known here:", *(wrapped(line, indent="  ") for line in unknown)]
-        note = lines if is_all else [wrapped("--all says what a plan cannot know.")]
+        is_all, proof = self.parsed_args.all, self.proof(hosts, plan)
+        text = f"{printable(verdict)} {proof.text}".strip()
         values = {
             "verdict": FormattedValue(verdict, lambda _: wrapped(text)),
-            "proven": FormattedValue(plan.proven, lambda _: ""),
+            "proven": FormattedValue(proof.value, lambda _: ""),
+            "disable": FormattedValue(list(disable), disable_text),
             "moves": FormattedValue(moves, lambda rows: moves_text(rows, width())),
+            "copy": FormattedValue(copied(moves, self.parsed_args.rate), copied_text),
             "stay": FormattedValue(
                 stays_data(stay),
                 lambda rows: stays_text(rows, self.stays_title, show_all=is_all),
             ),
-            "copy": FormattedValue(copied(moves, self.parsed_args.rate), copied_text),
-            "disable": FormattedValue(list(disable), disable_text),
             "room": FormattedValue({"before": plan.before, "after": plan.after}, lambda _: ""),
-            "unknown": FormattedValue(list(unknown), lambda _: "\n".join(note)),
+            "unknown": FormattedValue([*self.unread, ALWAYS], lambda _: wrapped(ALWAYS)),
         }
         return tuple(values), values.values()

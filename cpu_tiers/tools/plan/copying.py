@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cpu_tiers.tools.frame.terminal import count_of
-from cpu_tiers.tools.cloud_model.providers import Amounts
+from cpu_tiers.tools.room.free import Amounts
 
 DEFAULT_RATE = 100
 """MiB in a second: a network of 1 Gbit/s has 119 without any overhead."""

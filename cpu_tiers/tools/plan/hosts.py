@@ -32,6 +32,7 @@ class Server:
     :param kind: a text that is equal for servers with equal queries: :func:`kind_of`.
     :param apart: the anti-affinity groups of the server.
     :param stays: why the server cannot be migrated; empty for a server that can.
+    :param homeless: why Nova does not evacuate the server; empty for a server that it evacuates.
     :param is_off: whether the server is powered off, so that its migration is not live.
     :param is_lost_with_host: whether a guest is there; not what a move has left, or is to take.
     """
@@ -44,6 +45,7 @@ class Server:
     kind: str = ""
     apart: tuple[str, ...] = ()
     stays: str = ""
+    homeless: str = ""
     is_off: bool = False
     is_lost_with_host: bool = True
 

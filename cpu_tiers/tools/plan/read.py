@@ -1,131 +1,155 @@
 """The servers of a snapshot for a plan: their requests to new hosts, and the servers that stay.
 
-A server has the request of its present flavor. Where the flavor tells nothing, as about the
-bandwidth of a port, the server requests its present amounts. A snapshot without servers (version
-1) only tells amounts: each server requests its present amounts, of as many providers. Pure.
+A server has the request of its present flavor and image. Where the flavor tells nothing, as about
+the bandwidth of a port, the server requests its present amounts. A snapshot without servers
+(version 1) only tells amounts: each server requests its present amounts, of as many providers.
+Pure.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Protocol
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.names import DISK_GB
-from cpu_tiers.model.providers import ProviderIndex
+from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.cloud_model.cloud import Allocations
 from cpu_tiers.tools.cloud_model.consumers import Consumers, Part, Role
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.cloud_model.snapshot_servers import (
-    HOST,
     MIGRATIONS,
-    UNREAD,
-    ServerGroup,
     SnapshotServer,
     SnapshotServers,
 )
+from cpu_tiers.tools.plan.bindings import Bindings, FilterOptions
 from cpu_tiers.tools.plan.hosts import Hosts, Server, kind_of
+from cpu_tiers.tools.plan.movable import COLD, Subject, homeless, stays
 from cpu_tiers.tools.room.free import amounts_of
 from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
 
-QueriesOf = Callable[[Flavor], tuple[CandidateQuery, ...]]
-"""Returns the queries for the migration of a server of a flavor.
 
-:raises InvalidInput: the flavor has faults.
-"""
+class QueriesOf(Protocol):
+    """Returns the queries for the migration of a server.
 
-NO_SERVERS = (
-    "flavors, states and groups of servers: the snapshot is of version 1, so each server requests"
-    " what it has, and all servers are taken for running"
-)
+    :raises InvalidInput: flavor or image have faults.
+    """
 
-_UNKNOWN = (
-    "servers with SR-IOV ports or images that keep Nova from migrating them, forced hosts and"
-    " scheduler hints, and the availability zone that a server asked for",
-    "live migration that nova.conf or libvirt refuses, such as between different CPU models",
-)
+    def __call__(self, flavor: Flavor, image: Image | None) -> tuple[CandidateQuery, ...]: ...
+
+
 _ON_HOST = (Role.SERVER, Role.SOURCE, Role.MISPLACED, Role.UNSETTLED)
 """The roles in which the guest of a server is on the host, and is lost with it."""
-_LIVE, _COLD = frozenset({"ACTIVE", "PAUSED", ""}), frozenset({"SHUTOFF"})
-
-_DEVICES = (
-    "CUSTOM_PCI_",
-    "PCI_DEVICE",
-    "VGPU",
-    "PGPU",
-    "FPGA",
-    "CUSTOM_ACCELERATOR_",
-    "CUSTOM_FPGA",
-)
-_KEEPING_SPECS: Mapping[str, str] = {
-    "pci_passthrough:alias": "it has a PCI device",
-    "accel:device_profile": "it has an accelerator",
-    "hw:tpm_version": "it has a virtual TPM",
-    "hw:mem_encryption": "its memory is encrypted",
-    "hw:pmem": "it has persistent memory",
-}
 _OF_PORTS = ("NET_BW_", "NET_PACKET_RATE_")
 _PORT_TRAITS = ("CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
 
 
-def unknown_of(snapshot: Snapshot) -> Sequence[str]:
-    """Return what a plan for a snapshot cannot know."""
-    if snapshot.servers is None:
-        return (NO_SERVERS, *_UNKNOWN)
-    return (*(UNREAD[name] for name in snapshot.servers.unread & {HOST, MIGRATIONS}), *_UNKNOWN)
+_BOUND = "hosts of "
+"""The beginning of a trait that the reading gives to the hosts that Nova may choose for a server.
+
+Placement knows no such trait. The places of a server then have to be on these hosts.
+"""
 
 
-def read_cloud(snapshot: Snapshot, queries_of: QueriesOf, *, is_cold: bool = False) -> Hosts:
+def read_cloud(
+    snapshot: Snapshot,
+    queries_of: QueriesOf,
+    *,
+    is_cold: bool = False,
+    options: FilterOptions = FilterOptions(),  # noqa: B008  # a value that nobody edits
+) -> Hosts:
     """Return the hosts and the servers of a snapshot.
 
     :param is_cold: whether servers that are powered off may be migrated.
+    :param options: of nova-scheduler.
     """
-    reader = _Reader(snapshot, queries_of, is_cold=is_cold)
-    servers = (reader.server(uuid, held) for uuid, held in snapshot.consumers.items())
-    reader.hosts.servers = [server for server in servers if server is not None]
-    return reader.hosts
+    return _Reader(snapshot, queries_of, is_cold=is_cold, options=options).read()
+
+
+def as_resident(server: Server) -> Server:
+    """Return a server without what Nova asks of a host only when the server arrives there."""
+    queries = tuple(
+        query._replace(
+            groups=tuple(group._replace(member_of=frozenset()) for group in query.groups),
+            root_required=frozenset(
+                name for name in query.root_required if not name.startswith(_BOUND)
+            ),
+            root_forbidden=query.root_forbidden - {DISABLED_TRAIT},
+        )
+        for query in server.queries
+    )
+    return replace(server, queries=queries, kind=kind_of(queries))
 
 
 class _Reader:
-    def __init__(self, snapshot: Snapshot, queries_of: QueriesOf, *, is_cold: bool) -> None:
-        self._known = known = snapshot.servers or SnapshotServers()
-        self.hosts = Hosts(
-            cloud=snapshot.cloud(),
-            servers=(),
-            groups={uuid: group.most for uuid, group in known.groups.items()},
-            services=known.services,
-            closed=frozenset(known.down),
-        )
-        self._trees = ProviderIndex(snapshot.providers)
-        self._roots = {name: root for root, name in self.hosts.names.items()}
-        self._consumers = Consumers(snapshot.servers, self._roots)
-        self._queries_of = queries_of
-        self._is_cold = is_cold
+    def __init__(
+        self, snapshot: Snapshot, queries_of: QueriesOf, *, is_cold: bool, options: FilterOptions
+    ) -> None:
+        self._snapshot, self._known = snapshot, snapshot.servers or SnapshotServers()
+        self._trees, cloud = ProviderIndex(snapshot.providers), snapshot.cloud()
+        self._names = {host.root: host.name for host in cloud.hosts if host.is_host}
+        self._roots = {name: root for root, name in self._names.items()}
+        self._queries_of, self._is_cold, self._options = queries_of, is_cold, options
         self._of_flavor: dict[str, tuple[tuple[CandidateQuery, ...], str]] = {}
-        self._groups: dict[str, dict[str, ServerGroup]] = defaultdict(dict)
-        for group_id, group in known.groups.items():
-            for member in group.members:
-                self._groups[member][group_id] = group
+        self._traits: dict[frozenset[str], str] = {}
+        self._parts = dict(self._each_part(Consumers(snapshot.servers, self._roots)))
+        at = {part.server: part.host or self._names[part.root] for part in self._parts.values()}
+        self._bindings = Bindings(self._known, at, self._roots, options)
+        self._groups = {uuid: group.most for uuid, group in self._known.groups.items()}
+        self._apart: dict[str, list[str]] = defaultdict(list)
+        self._note_groups()
 
-    def server(self, uuid: str, allocations: Allocations) -> Server | None:
-        """Return a consumer as a server with its request; ``None`` for a consumer of no host.
+    def read(self) -> Hosts:
+        """Return the hosts with their servers."""
+        servers = [self._server(uuid, part) for uuid, part in self._parts.items()]
+        snapshot = self._snapshot
+        if self._traits:
+            snapshot = replace(snapshot, providers=tuple(map(self._bound, snapshot.providers)))
+        return Hosts(
+            cloud=snapshot.cloud(),
+            servers=servers,
+            groups=self._groups,
+            services=self._known.services,
+            closed=frozenset(self._known.down),
+        )
+
+    def _each_part(self, consumers: Consumers) -> Iterator[tuple[str, Part]]:
+        """Yield what each consumer is on its host; a consumer of no host is left out."""
+        for uuid, allocations in self._snapshot.consumers.items():
+            roots = dict.fromkeys(self._trees.roots[provider] for provider in allocations)
+            if on_hosts := [root for root in roots if root in self._names]:
+                parts = consumers.parts(uuid, on_hosts)
+                yield uuid, next((each for each in parts if each.role is Role.SERVER), parts[0])
+
+    def _note_groups(self) -> None:
+        """Note which servers must be apart: of anti-affinity groups, and of hints."""
+        for group_id, group in self._known.groups.items():
+            for member in group.members if group.policy == "anti-affinity" else ():
+                self._apart[member].append(group_id)
+        for uuid, server in self._known.servers.items():
+            for other in self._bindings.pairs(server):
+                self._groups[pair := f"different_host {uuid} {other}"] = 1
+                self._apart[uuid].append(pair)
+                self._apart[other].append(pair)
+
+    def _server(self, uuid: str, part: Part) -> Server:
+        """Return a consumer as a server with its request.
 
         A server has what it holds on its host. A consumer that is no server on its host stays.
         """
-        roots = dict.fromkeys(self._trees.roots[provider] for provider in allocations)
-        on_hosts = [root for root in roots if root in self.hosts.names]
-        if not on_hosts:
-            return None
-        parts = self._consumers.parts(uuid, on_hosts)
-        part = next((each for each in parts if each.role is Role.SERVER), parts[0])
-        held = self._held(allocations, part.root)
+        held = self._held(self._snapshot.consumers[uuid], part.root)
         known = self._known.servers.get(part.server) or SnapshotServer(name=uuid)
         classes = {name for amounts in held.values() for name in amounts}
+        subject, is_there = Subject(known, classes), part.role in _ON_HOST
+        traits, unbound = self._bound_to(part, known)
         queries, fault = self._queries(known, classes, held)
-        is_there = part.role in _ON_HOST
-        groups = self._groups.get(part.server, {}).items() if is_there else ()
+        queries = tuple(
+            query._replace(root_required=query.root_required | traits) for query in queries
+        )
         is_elsewhere = part.role is Role.MISPLACED and part.host
         return Server(
             uuid=uuid,
@@ -134,48 +158,56 @@ class _Reader:
             amounts=() if is_elsewhere else amounts_of(held),
             queries=queries,
             kind=kind_of(queries),
-            apart=tuple(name for name, group in groups if group.policy == "anti-affinity"),
-            stays=_unsettled(part, held) or self._stays(uuid, known, part.root, classes) or fault,
-            is_off=known.state in _COLD,
+            apart=tuple(self._apart[part.server]) if is_there else (),
+            stays=_unsettled(part, held) or self._stays(part.root, subject) or unbound or fault,
+            homeless=homeless(subject, is_confirmable=self._is_confirmable(part)) or unbound,
+            is_off=known.state in COLD,
             is_lost_with_host=is_there,
         )
 
     def _held(self, allocations: Allocations, host: str) -> Allocations:
         """Return what a consumer has of a host and of shared pools."""
-        roots, hosts = self._trees.roots, self.hosts.names
+        roots = self._trees.roots
         return {
             provider: amounts
             for provider, amounts in allocations.items()
-            if roots[provider] == host or roots[provider] not in hosts
+            if roots[provider] == host or roots[provider] not in self._names
         }
 
-    def _stays(self, uuid: str, known: SnapshotServer, host: str, classes: Iterable[str]) -> str:
+    def _stays(self, host: str, subject: Subject) -> str:
         """Return why a server cannot be migrated; empty if it can."""
         if host in self._known.down:
             return "its nova-compute is down: openstack server evacuate, if the host is lost"
-        if any(name.startswith(_DEVICES) for name in classes):
-            return "it has a PCI device, a virtual GPU or an accelerator"
-        specs = known.flavor.extra_specs if known.flavor else {}
-        reason = next((why for key, why in _KEEPING_SPECS.items() if specs.get(key)), "")
-        return known.stays or reason or self._state(known) or self._affinity(uuid)
+        return stays(subject, is_cold=self._is_cold)
 
-    def _state(self, known: SnapshotServer) -> str:
-        if known.is_locked:
-            return "it is locked: openstack server unlock, if it may go"
-        if known.task:
-            return f"Nova works on it ({known.task}): plan again afterwards"
-        if known.state in _COLD:
-            return "" if self._is_cold else "it is powered off: --cold lets it move"
-        return "" if known.state in _LIVE else f"Nova migrates no server in state {known.state}"
+    def _is_confirmable(self, part: Part) -> bool:
+        """Tell whether the source of an unconfirmed resize is on another host.
 
-    def _affinity(self, uuid: str) -> str:
-        """Return the affinity group that keeps a server with another server."""
-        for group in self._groups.get(uuid, {}).values():
-            if group.policy == "affinity" and any(
-                member != uuid and member in self._known.servers for member in group.members
-            ):
-                return f"it must stay with the servers of the affinity group {group.name}"
-        return ""
+        Its nova-compute then confirms, and Nova evacuates the server.
+        """
+        if MIGRATIONS in self._known.unread:
+            return any(uuid not in self._known.servers for uuid in self._parts)
+        return any(
+            move.server == part.server and move.source != self._names[part.root]
+            for move in self._known.migrations.values()
+        )
+
+    def _bound_to(self, part: Part, known: SnapshotServer) -> tuple[frozenset[str], str]:
+        """Return the traits of the hosts that Nova may choose, and why there is no other host."""
+        names, traits = frozenset(self._roots), []
+        for binding in self._bindings.of(part.server, known):
+            names &= binding.hosts
+            traits.append(self._traits.setdefault(binding.hosts, f"{_BOUND}{len(self._traits)}"))
+            if not names - {self._names[part.root]}:
+                return frozenset(traits), f"{binding.why}, and no other host is left"
+        return frozenset(traits), ""
+
+    def _bound(self, provider: Provider) -> Provider:
+        """Return a provider with the traits of the servers that Nova may place on it."""
+        if provider.uuid not in self._names:
+            return provider
+        own = (trait for hosts, trait in self._traits.items() if provider.name in hosts)
+        return replace(provider, traits=provider.traits.union(own))
 
     def _queries(
         self, known: SnapshotServer, classes: Collection[str], allocations: Allocations
@@ -183,15 +215,15 @@ class _Reader:
         """Return the queries of a migration, and why there are none."""
         if known.flavor is None:
             return self._as_it_has(allocations), ""
-        flavor = known.flavor
+        flavor, image = known.flavor, known.image
         if DISK_GB not in classes:  # the root disk is a volume
             flavor = flavor._replace(root_gb=0)
-        key = repr(flavor)
+        key = repr((flavor, image))
         if key not in self._of_flavor:
             try:
-                self._of_flavor[key] = self._queries_of(flavor), ""
+                self._of_flavor[key] = self._queries_of(flavor, image), ""
             except InvalidInput as error:
-                self._of_flavor[key] = (), f"its flavor has faults: {error}"
+                self._of_flavor[key] = (), f"its flavor or image has faults: {error}"
         queries, fault = self._of_flavor[key]
         further = set(classes).difference(*(query.resources() for query in queries))
         if fault or not further:

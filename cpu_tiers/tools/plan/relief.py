@@ -9,6 +9,7 @@ from cpu_tiers.tools.cloud_model.providers import Row
 from cpu_tiers.tools.frame.terminal import count_of
 from cpu_tiers.tools.plan.hosts import Hosts
 from cpu_tiers.tools.plan.planner import Question
+from cpu_tiers.tools.plan.read import as_resident
 
 
 class Relief(NamedTuple):
@@ -37,7 +38,7 @@ def relief_of(
     :param marked: a trait that nova.conf avoids, by the root provider of its host.
     """
     servers = [server for server in hosts.servers if server.host in chosen]
-    unsuited = [s for s in servers if s.queries and not hosts.suits(s)]
+    unsuited = [s for s in servers if s.queries and not hosts.suits(as_resident(s))]
     hurt = [server for server in servers if server.uuid in short.get(server.host, ())]
     mends = frozenset(row for root in chosen for row in hosts.rows_of(root))
     over = over_capacity(hosts, mends)

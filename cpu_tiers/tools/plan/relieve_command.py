@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cpu_tiers.conf.weigher import request_traits
 from cpu_tiers.extra_specs.soft_traits import soft_traits
-from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.audit_findings import read_findings
 from cpu_tiers.tools.plan.commands import PlanCommand
@@ -54,13 +54,13 @@ class PlanRelieve(PlanCommand):
         verdict, is_no = relieve_verdict(relief, plan)
         return self.shown(hosts, plan, verdict, unmoved(plan), is_no=is_no)
 
-    def queries(self, flavor: Flavor) -> tuple[CandidateQuery, ...]:
+    def queries(self, flavor: Flavor, image: Image | None) -> tuple[CandidateQuery, ...]:
         """Return the queries for a flavor; a trait that it avoids is as good as forbidden."""
         weights = soft_traits(flavor.extra_specs)
         avoided = [name for name, weight in weights.items() if weight < 0]
         return tuple(
             query._replace(root_forbidden=query.root_forbidden.union(avoided))
-            for query in super().queries(flavor)
+            for query in super().queries(flavor, image)
         )
 
     def _short(self, hosts: Hosts, paths: Iterable[str]) -> dict[str, set[str]]:

@@ -25,7 +25,7 @@ class Loss(NamedTuple):
     """A set of hosts with a common failure.
 
     :param servers: the number of the servers of the hosts.
-    :param homeless: the servers that find no place.
+    :param homeless: the servers that find no place, or that Nova does not evacuate.
     """
 
     hosts: tuple[str, ...]
@@ -82,11 +82,11 @@ class Survivors:
         homeless = []
         full = set[str]()  # the kinds without a place: the room only becomes less
         for server in servers:
-            is_hopeless = server.kind in full
+            is_hopeless = server.homeless or server.kind in full
             move = None if is_hopeless else self._evacuation(server, now)
             if move is None:
                 homeless.append(server)
-                if not server.apart:
+                if not server.apart and not server.homeless:
                     full.add(server.kind)
                 continue
             room.take(move.entering())
@@ -249,7 +249,7 @@ def _better(
 
 def _remedies(hosts: Hosts, loss: Loss) -> Iterator[Sequence[Migration]]:
     """Yield moves that may give a homeless server of a failure a place."""
-    homeless = {server.kind: server for server in loss.homeless if server.queries}
+    homeless = {s.kind: s for s in loss.homeless if s.queries and not s.homeless}
     left = [server for server in hosts.servers if server.host not in loss.hosts]
     _, room = Survivors(hosts).lose(loss.hosts)
     rest = hosts.elsewhere(left, room, frozenset(loss.hosts))

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids, zone_aggregates
 from cpu_tiers.tools.frame.server_request import add_aggregate_argument
+from cpu_tiers.tools.frame.terminal import count_of
 from cpu_tiers.tools.plan.commands import PlanCommand
+from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.planner import Plan, Question
 from cpu_tiers.tools.plan.verdicts import survive_verdict
 
@@ -42,9 +44,34 @@ class PlanSurvive(PlanCommand):
         ]
         survival = self.survival(hosts, sets, Question(), Plan(hosts))
         homeless = [
-            (server, f"finds no place if {hosts.names[loss.hosts[0]]} fails")
+            (server, _why(server, hosts.names[loss.hosts[0]]))
             for loss in survival.bad
             for server in loss.homeless
         ]
-        verdict, is_no = survive_verdict(survival, len(sets)), bool(survival.bad)
+        verdict = survive_verdict(survival, len(sets), is_known=not self.unread)
+        verdict += self._empty(hosts)
+        is_no = bool(survival.bad)
         return self.shown(hosts, survival.plan, verdict, homeless, is_no=is_no)
+
+    def _empty(self, hosts: Hosts) -> str:
+        """Return how many servers come back without their root disk, in words."""
+        known = self.snapshot.servers.servers if self.snapshot.servers else {}
+        local = sum(
+            not known[server.uuid].is_from_volume and not server.homeless
+            for server in hosts.servers
+            if server.uuid in known
+        )
+        if not local:
+            return ""
+        return (
+            f" {count_of(local, 'server')} with a root disk that is no volume would come back as"
+            " from the image, unless the hosts share their disks."
+        )
+
+
+def _why(server: Server, host: str) -> str:
+    return (
+        f"Nova does not evacuate it if {host} fails: {server.homeless}"
+        if server.homeless
+        else f"finds no place if {host} fails"
+    )

@@ -52,16 +52,20 @@ def keep_verdict(survival: Survival, number: int, tried: int) -> str:
     return f"Afterwards {what} may not fail{note}: of {names}, {homeless} would find no place."
 
 
-def survive_verdict(survival: Survival, number: int) -> str:
+def survive_verdict(survival: Survival, number: int, *, is_known: bool) -> str:
     """Return whether each host may fail, and else what has to change.
 
     :param number: the number of the hosts of which each may fail.
+    :param is_known: whether all was read that the answer stands on.
     """
     plan, bad, left = survival
     if not number:
         return "No host to lose."
     if not bad:
-        return f"Yes: if any one of {count_of(number, 'host')} fails, every server finds a place."
+        yes = "Yes" if is_known else "Yes, for what is known"
+        return (
+            f"{yes}: if any one of {count_of(number, 'host')} fails, every server finds a place."
+        )
     worst = max(bad, key=lambda loss: len(loss.homeless))
     now = (
         f"No: {len(bad)} of {count_of(number, 'host')} may not fail. The worst is"
@@ -71,9 +75,19 @@ def survive_verdict(survival: Survival, number: int) -> str:
     moves = count_of(len(plan.steps), "migration")
     if not left:
         return f"{now} After {moves}, every server finds a place if any one host fails."
-    worst = max(left, key=lambda loss: len(loss.homeless))
-    missing = amounts_text(part for server in worst.homeless for part in server.amounts)
     after = f" After {moves}, {len(left)} may not fail." if plan.steps else ""
+    refused = {s.uuid for loss in bad for s in loss.homeless if s.homeless}
+    if refused:
+        after += (
+            f" Nova never evacuates {count_of(len(refused), 'server')}, whatever room is left."
+        )
+    lacking = [loss for loss in left if not all(s.homeless for s in loss.homeless)]
+    if not lacking:
+        return f"{now}{after}"
+    worst = max(lacking, key=lambda loss: len(loss.homeless))
+    missing = amounts_text(
+        part for server in worst.homeless if not server.homeless for part in server.amounts
+    )
     return (
         f"{now}{after} Keep {missing} more free on other hosts than"
         f" {plan.hosts.names[worst.hosts[0]]}, in pieces of these servers."

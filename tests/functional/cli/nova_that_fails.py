@@ -54,14 +54,12 @@ class Nova:
     """The servers by uuid, and what was asked of Nova.
 
     :ivar acts: the server and the action of each request to do something, in order.
-    :ivar most: the most migrations at a time.
     :ivar together: no migration ends before so many have begun.
     """
 
     servers: Mapping[str, Server]
     url: str = ""
     acts: list[tuple[str, str]] = field(default_factory=list)
-    most: int = 0
     together: int = 0
 
     def act(self, uuid: str, body: Mapping[str, Any]) -> int:
@@ -75,8 +73,6 @@ class Nova:
             return 204
         server.target, server.since = body[action]["host"], time.monotonic()
         server.is_cold = action == "migrate"
-        moving = [each for each in self.servers.values() if each.seen()[1]]
-        self.most = max(self.most, len(moving))
         return 202
 
     def answer(self, path: str) -> Any:

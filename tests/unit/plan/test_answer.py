@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import pytest
-
-from cpu_tiers.tools.plan.answer import moves_data, moves_text, proof_text, stays_text
+from cpu_tiers.tools.plan.answer import moves_data, moves_text, stays_text
 from cpu_tiers.tools.plan.copying import copied, copied_text
 from cpu_tiers.tools.plan.hosts import Migration
 from cpu_tiers.tools.plan.order import PlanStep
@@ -26,21 +24,6 @@ MOVE: dict[str, Any] = {
     "memory_mb": 4096,
     "disk_gb": 0,
 }
-
-
-@pytest.mark.parametrize(
-    ("plan", "is_most", "text"),
-    [
-        (ONE._replace(is_proven=True), False, "Proven: no plan has fewer moves."),
-        (ONE._replace(is_proven=True), True, "Proven: no plan makes more room."),
-        (ONE._replace(bound=1), False, "Not proven: every plan has at least 1 move."),
-        (NONE._replace(bound=7), True, "Not proven: no plan makes room for more than 7 in all."),
-        (ONE, False, "Not proven: the plan is the best that the search found."),
-        (NONE, False, ""),
-    ],
-)
-def test_what_is_proven(plan: Plan, is_most: bool, text: str) -> None:  # a table
-    assert proof_text(plan, is_most=is_most) == text
 
 
 def test_the_table_fits() -> None:

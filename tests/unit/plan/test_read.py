@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.masking import masked
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
@@ -15,8 +15,10 @@ from cpu_tiers.tools.cloud_model.snapshot_servers import (
     SnapshotServer,
     SnapshotServers,
 )
+from cpu_tiers.tools.plan.bindings import FilterOptions
 from cpu_tiers.tools.plan.hosts import Server
-from cpu_tiers.tools.plan.read import NO_SERVERS, hosts_named, read_cloud, unknown_of
+from cpu_tiers.tools.plan.read import hosts_named, read_cloud
+from cpu_tiers.tools.plan.unread import NO_SERVERS, unread_of
 from cpu_tiers.tools.room.server_queries import server_queries
 from cpu_tiers.translators import ServerRequest
 from tests.unit.cloud_model.clouds import provider
@@ -30,8 +32,8 @@ PROVIDERS = (
 HELD = {"h0": {"VCPU": 2, "MEMORY_MB": 4}}
 
 
-def queries_of(flavor: Flavor) -> tuple[CandidateQuery, ...]:
-    return server_queries(ServerRequest(flavor=flavor)).first
+def queries_of(flavor: Flavor, image: Image | None) -> tuple[CandidateQuery, ...]:
+    return server_queries(ServerRequest(flavor=flavor, image=image)).first
 
 
 def snapshot(
@@ -75,7 +77,7 @@ def test_a_snapshot_of_version_1() -> None:
     (server,) = read_cloud(given, queries_of).servers
     assert (server.name, server.stays) == ("a", "")
     assert server.queries[0].resources() == {"VCPU": 2, "MEMORY_MB": 4}
-    assert unknown_of(given)[0] == NO_SERVERS
+    assert unread_of(given, FilterOptions()) == (NO_SERVERS,)
 
 
 AFFINITY = {"g": ServerGroup(name="pair", policy="affinity", members=("a", "b"))}
@@ -87,7 +89,6 @@ AFFINITY = {"g": ServerGroup(name="pair", policy="affinity", members=("a", "b"))
         pytest.param({"state": "SHUTOFF"}, "powered off: --cold", id="off"),
         pytest.param({"state": "ERROR"}, "in state ERROR", id="a state"),
         pytest.param({"task": "resize_prep"}, "Nova works on it (resize_prep)", id="a task"),
-        pytest.param({"is_locked": True}, "it is locked", id="locked"),
         pytest.param({"stays": "license"}, "license", id="the operator's word"),
         pytest.param({"groups": AFFINITY}, "affinity group pair", id="affinity"),
         pytest.param(
@@ -111,6 +112,18 @@ def test_what_may_move_all_the_same() -> None:
     assert (off.stays, off.is_off) == ("", True)
     soft = {"g": ServerGroup(name="g", policy="soft-affinity", members=("a", "b"))}
     assert read(snapshot(groups=soft)).stays == ""
+
+
+def test_an_administrator_may_move_a_locked_server() -> None:
+    assert read(snapshot(is_locked=True)).stays == ""
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_nova_evacuates_an_unconfirmed_resize_after_its_source_confirms(is_known: bool) -> None:
+    moves = {"m": migration("resize", "finished")} if is_known else {}
+    server = read(placed({"a": {"h1": {"VCPU": 3}}}, state="VERIFY_RESIZE", migrations=moves))
+    assert ("in state VERIFY_RESIZE" in server.homeless) is not is_known
+    assert "resize confirm" in server.stays
 
 
 def test_a_consumer_that_is_no_server() -> None:

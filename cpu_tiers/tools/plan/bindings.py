@@ -1,0 +1,239 @@
+"""The hosts that Nova 31 to 34 may choose for a server that moves, beside what Placement says.
+
+Each function is a row: what binds a server to some hosts, with Nova's function. A row of a filter
+counts where nova.conf has the filter. Migration and evacuation have the rows in common: Nova asks
+nova-scheduler for both with the request that the server was made with. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from cpu_tiers.conf.read import DEFAULT_FILTERS
+from cpu_tiers.model.flavor import properties
+from cpu_tiers.tools.cloud_model.snapshot_servers import (
+    ServerGroup,
+    SnapshotAggregate,
+    SnapshotServer,
+    SnapshotServers,
+)
+from cpu_tiers.tools.plan.spec_match import matches
+
+KNOWN_FILTERS = frozenset(
+    {
+        *DEFAULT_FILTERS,
+        "AllHostsFilter",
+        "AggregateImagePropertiesIsolation",
+        "AggregateInstanceExtraSpecsFilter",
+        "AggregateMultiTenancyIsolation",
+        "AggregateTypeAffinityFilter",
+        "DifferentHostFilter",
+        "NUMATopologyFilter",
+        "PciPassthroughFilter",
+        "SameHostFilter",
+    }
+)
+"""The filters of which an answer is not said to lack them."""
+
+HINT_FILTERS = frozenset(
+    {"DifferentHostFilter", "JsonFilter", "SameHostFilter", "SimpleCIDRAffinityFilter"}
+)
+"""The filters that read scheduler hints."""
+
+_TENANT = "filter_tenant_id"
+
+
+class FilterOptions(NamedTuple):
+    """The options of nova-scheduler that decide about hosts.
+
+    :param enabled: ``[filter_scheduler] enabled_filters``, without their modules.
+    :param limits_tenants, requires_tenants, isolates_aggregates: of ``[scheduler]``
+        ``limit_tenants_to_placement_aggregate``, ``placement_aggregate_required_for_tenants`` and
+        ``enable_isolated_aggregate_filtering``.
+    :param image_prefix: how the metadata begin that AggregateImagePropertiesIsolation reads.
+    """
+
+    enabled: frozenset[str] = frozenset(DEFAULT_FILTERS)
+    limits_tenants: bool = False
+    requires_tenants: bool = False
+    isolates_aggregates: bool = False
+    image_prefix: str = ""
+
+
+class Binding(NamedTuple):
+    """Some hosts, by the name of the root provider, and why a server may only go there."""
+
+    hosts: frozenset[str]
+    why: str
+
+
+class Bindings:
+    """What binds the servers of a cloud.
+
+    :param host_of: the host of each server by uuid.
+    :param hosts: all hosts.
+    """
+
+    def __init__(
+        self,
+        servers: SnapshotServers,
+        host_of: Mapping[str, str],
+        hosts: Collection[str],
+        options: FilterOptions,
+    ) -> None:
+        self._servers, self._host_of, self._options = servers, host_of, options
+        self._hosts = frozenset(hosts)
+        self._of_host = defaultdict[str, list[SnapshotAggregate]](list)
+        for aggregate in servers.aggregates.values():
+            for host in aggregate.hosts:
+                self._of_host[host].append(aggregate)
+        self._groups = defaultdict[str, list[ServerGroup]](list)
+        for group in servers.groups.values():
+            for member in group.members:
+                self._groups[member].append(group)
+
+    def of(self, uuid: str, server: SnapshotServer) -> Iterator[Binding]:
+        """Yield what binds a server."""
+        yield from self._zone(server)
+        yield from self._tenant(server)
+        yield from self._isolated(server)
+        yield from self._affinity(uuid)
+        yield from self._hints(server)
+        for name, passes in (
+            ("AggregateInstanceExtraSpecsFilter", self._specs_pass),
+            ("AggregateImagePropertiesIsolation", self._image_passes),
+            ("AggregateMultiTenancyIsolation", self._tenant_passes),
+            ("AggregateTypeAffinityFilter", self._type_passes),
+        ):
+            if name in self._options.enabled:
+                hosts = frozenset(host for host in self._hosts if passes(server, host))
+                if hosts != self._hosts:
+                    yield Binding(hosts, f"{name} lets it go to hosts of other aggregates only")
+
+    def pairs(self, server: SnapshotServer) -> Iterable[str]:
+        """Return the uuids of the servers beside which a server may not be.
+
+        Nova: ``nova/scheduler/filters/affinity_filter.py`` DifferentHostFilter.
+        """
+        is_on = "DifferentHostFilter" in self._options.enabled
+        return server.hints.get("different_host", ()) if is_on else ()
+
+    def _zone(self, server: SnapshotServer) -> Iterator[Binding]:
+        """Nova: ``nova/scheduler/request_filter.py`` map_az_to_placement_aggregate.
+
+        A zone without an aggregate, such as the default zone, binds nothing.
+        """
+        aggregates = [a for a in self._servers.aggregates.values() if a.zone == server.zone]
+        if server.zone and aggregates:
+            hosts = frozenset(host for aggregate in aggregates for host in aggregate.hosts)
+            yield Binding(hosts, f"it is pinned to the availability zone {server.zone}")
+
+    def _tenant(self, server: SnapshotServer) -> Iterator[Binding]:
+        """Nova: ``nova/scheduler/request_filter.py`` require_tenant_aggregate."""
+        if not self._options.limits_tenants:
+            return
+        aggregates = [
+            aggregate
+            for aggregate in self._servers.aggregates.values()
+            if any(
+                key.startswith(_TENANT) and value == server.project
+                for key, value in aggregate.metadata.items()
+            )
+        ]
+        if aggregates or self._options.requires_tenants:
+            hosts = frozenset(host for aggregate in aggregates for host in aggregate.hosts)
+            yield Binding(hosts, "its project is limited to the hosts of some aggregates")
+
+    def _isolated(self, server: SnapshotServer) -> Iterator[Binding]:
+        """Nova: ``nova/scheduler/request_filter.py`` isolate_aggregates."""
+        if not self._options.isolates_aggregates:
+            return
+        keys = {**(server.flavor.extra_specs if server.flavor else {}), **properties(server.image)}
+        required = {key for key, value in keys.items() if value == "required"}
+        hosts = frozenset(
+            host
+            for host in self._hosts
+            if all(
+                key in required
+                for aggregate in self._of_host[host]
+                for key, value in aggregate.metadata.items()
+                if key.startswith("trait:") and value == "required"
+            )
+        )
+        if hosts != self._hosts:
+            yield Binding(hosts, "other hosts are isolated by traits of their aggregates")
+
+    def _affinity(self, uuid: str) -> Iterator[Binding]:
+        """Nova: ``nova/scheduler/filters/affinity_filter.py`` ServerGroupAffinityFilter.
+
+        nova-scheduler takes a host on which the group has a member, and never the host that the
+        server leaves: so the only member cannot leave either. Where the members are on several
+        hosts, a plan moves them to the host with the most members, and no member leaves that host.
+        Without the filter, ``setup_instance_group`` refuses to move a member of a group.
+        """
+        for group in self._groups[uuid]:
+            name = {"affinity": "ServerGroupAffinityFilter"}.get(group.policy, "")
+            if group.policy == "anti-affinity":
+                name = "ServerGroupAntiAffinityFilter"
+            if name and name not in self._options.enabled:
+                why = f"nova-scheduler has no {name}, and so moves no member of {group.name}"
+                yield Binding(frozenset(), why)
+            elif group.policy == "affinity":
+                at = Counter(self._host_of[m] for m in group.members if m in self._host_of)
+                target = min(at, key=lambda host: (-at[host], host), default="")
+                is_there = target == self._host_of.get(uuid)
+                hosts = frozenset() if is_there else frozenset({target})
+                yield Binding(hosts, f"it must stay with the affinity group {group.name}")
+
+    def _hints(self, server: SnapshotServer) -> Iterator[Binding]:
+        """Nova: ``nova/scheduler/filters/affinity_filter.py`` SameHostFilter."""
+        uuids = server.hints.get("same_host", ())
+        if uuids and "SameHostFilter" in self._options.enabled:
+            hosts = frozenset(self._host_of[each] for each in uuids if each in self._host_of)
+            yield Binding(hosts, "its hint same_host names servers")
+
+    def _metadata(self, host: str) -> Mapping[str, set[str]]:
+        """Return the values of the metadata of a host's aggregates."""
+        values = defaultdict[str, set[str]](set)
+        for aggregate in self._of_host[host]:
+            for key, text in aggregate.metadata.items():
+                values[key].update(part.strip() for part in text.split(","))
+        return values
+
+    def _specs_pass(self, server: SnapshotServer, host: str) -> bool:
+        """Nova: ``nova/scheduler/filters`` AggregateInstanceExtraSpecsFilter.host_passes."""
+        metadata = self._metadata(host)
+        for key, requirement in server.flavor.extra_specs.items() if server.flavor else ():
+            scope, mark, name = key.partition(":")
+            if mark and scope != "aggregate_instance_extra_specs":
+                continue
+            values = metadata.get(name if mark else key, ())
+            if not any(matches(value, requirement) for value in values):
+                return False
+        return True
+
+    def _image_passes(self, server: SnapshotServer, host: str) -> bool:
+        """Nova: ``nova/scheduler/filters`` AggregateImagePropertiesIsolation.host_passes."""
+        image = properties(server.image)
+        return all(
+            not image.get(key) or image[key] in values
+            for key, values in self._metadata(host).items()
+            if key.startswith(self._options.image_prefix)
+        )
+
+    def _tenant_passes(self, server: SnapshotServer, host: str) -> bool:
+        """Nova: ``nova/scheduler/filters`` AggregateMultiTenancyIsolation.host_passes."""
+        allowed = {
+            value
+            for key, values in self._metadata(host).items()
+            if key.startswith(_TENANT)
+            for value in values
+        }
+        return not allowed or server.project in allowed
+
+    def _type_passes(self, server: SnapshotServer, host: str) -> bool:
+        """Nova: ``nova/scheduler/filters`` AggregateTypeAffinityFilter.host_passes."""
+        names = self._metadata(host).get("instance_type", set())
+        return not names or server.flavor is None or server.flavor.name in names

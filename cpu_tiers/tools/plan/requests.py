@@ -1,0 +1,32 @@
+"""What nova.conf says of the moves of servers: the queries, and the options of the filters."""
+
+from oslo_config import cfg
+
+from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.tools.frame.server_request import queries_of, request_of
+from cpu_tiers.tools.plan.bindings import FilterOptions
+
+
+def migration_queries(
+    conf: cfg.ConfigOpts, flavor: Flavor, image: Image | None
+) -> tuple[CandidateQuery, ...]:
+    """Return the queries for the migration of a server of a flavor and an image.
+
+    :raises InvalidInput: with every fault of flavor and image.
+    """
+    return queries_of(conf, request_of(conf, flavor)._replace(image=image)).first
+
+
+def filter_options(conf: cfg.ConfigOpts) -> FilterOptions:
+    """Return the options of nova-scheduler that decide about the hosts of a server."""
+    filters, scheduler = conf.filter_scheduler, conf.scheduler
+    namespace = filters.aggregate_image_properties_isolation_namespace
+    separator = filters.aggregate_image_properties_isolation_separator
+    return FilterOptions(
+        enabled=frozenset(name.rpartition(".")[2] for name in filters.enabled_filters),
+        limits_tenants=scheduler.limit_tenants_to_placement_aggregate,
+        requires_tenants=scheduler.placement_aggregate_required_for_tenants,
+        isolates_aggregates=scheduler.enable_isolated_aggregate_filtering,
+        image_prefix=f"{namespace}{separator}" if namespace else "",
+    )

@@ -1,0 +1,60 @@
+"""What the answer of a plan stands on and what was not read: said in its first lines. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.cloud_model.snapshot_servers import (
+    AGGREGATES,
+    HINTS,
+    UNREAD,
+    SnapshotServers,
+)
+from cpu_tiers.tools.plan.bindings import HINT_FILTERS, KNOWN_FILTERS, FilterOptions
+
+NO_SERVERS = (
+    "flavors, states and groups of servers: the snapshot is of version 1, so each server requests"
+    " what it has, and all servers are taken for running"
+)
+
+ALWAYS = (
+    "Nova checks each migration when it begins, also what no plan reads: cells, SR-IOV ports and"
+    " free PCI devices without [filter_scheduler] pci_in_placement, shares of Manila, and what"
+    " nova.conf or libvirt refuse, such as another model of CPU."
+)
+
+
+def unread_of(snapshot: Snapshot, options: FilterOptions) -> Sequence[str]:
+    """Return what is not known of the servers of a snapshot and decides about their hosts.
+
+    :param options: of nova-scheduler; what only a filter reads counts if the filter is on.
+    """
+    if snapshot.servers is None:
+        return (NO_SERVERS,)
+    return tuple(_unread(snapshot.servers, options))
+
+
+def _unread(servers: SnapshotServers, options: FilterOptions) -> Iterator[str]:
+    of_all, few = list[str](), dict[str, int]()
+    for name in UNREAD:
+        if name == HINTS and options.enabled.isdisjoint(HINT_FILTERS):
+            continue
+        if name == AGGREGATES and not _needs_aggregates(servers, options):
+            continue
+        if name in servers.unread:
+            of_all.append(name)
+        elif some := sum(name in server.unread for server in servers.servers.values()):
+            few[name] = some
+    if of_all:
+        yield f"{', '.join(of_all)} of the servers, as Nova's API has them since 2.100"
+    for name, some in few.items():
+        yield f"{name} of {some:,} of {len(servers.servers):,} servers"
+    if unknown := sorted(options.enabled - KNOWN_FILTERS):
+        yield f"what the filters of nova-scheduler decide: {', '.join(unknown)}"
+
+
+def _needs_aggregates(servers: SnapshotServers, options: FilterOptions) -> bool:
+    is_pinned = any(server.zone for server in servers.servers.values())
+    has_filter = any(name.startswith("Aggregate") for name in options.enabled)
+    return is_pinned or has_filter or options.limits_tenants or options.isolates_aggregates
