@@ -17,14 +17,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair
-import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from cpu_tiers.errors import printable
+
+if TYPE_CHECKING:
+    import altair
 
 Row = Mapping[str, str | int | float | bool | None]
 """A row of the data of charts: the values by field."""
@@ -41,7 +42,18 @@ class PageLink:
     to: str
 
 
-Cell = str | int | float | PageLink | None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageBar:
+    """A bar in a table, with a text beside it.
+
+    :param part: the filled part of the bar, from 0 to 1; more is drawn as 1.
+    """
+
+    text: str
+    part: float
+
+
+Cell = str | int | float | PageLink | PageBar | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +78,7 @@ class PageChart:
 
     title: str
     summary: str
-    chart: altair.TopLevelMixin
+    chart: "altair.TopLevelMixin"
 
     def specification(self) -> dict[str, Any]:
         """Return the chart in Vega-Lite."""
@@ -140,12 +152,8 @@ class Page:
             lstrip_blocks=True,
             finalize=_shown,
         )
-        script, style = (
-            files(__package__).joinpath(f"page.{kind}").read_text() for kind in ("js", "css")
-        )
-        # This defines vegaEmbed, of the newest Vega that vl-convert has.
-        vega = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # wrong in their stub
-        scripts = [_script(text) for text in (vega, script)]
+        style = files(__package__).joinpath("page.css").read_text()
+        scripts = _scripts() if self._is_drawn() else []
         datasets = {name: _packed(rows) for name, rows in self.datasets.items()}
         return environment.get_template("page.html").render(
             page=self,
@@ -154,6 +162,19 @@ class Page:
             policy=_policy(scripts),
             data=_compressed({"charts": charts, "datasets": datasets, "choices": self.choices}),
         )
+
+    def _is_drawn(self) -> bool:
+        """Tell whether the page has parts that JavaScript draws."""
+        parts = [part for section in self.sections for part in section.parts]
+        return bool(self.choices) or not all(isinstance(part, PageTable) for part in parts)
+
+
+def _scripts() -> list[Markup]:
+    """Return the JavaScript that draws: vegaEmbed, of the newest Vega that vl-convert has."""
+    import vl_convert  # a page without charts does not need it
+
+    vega = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # wrong in their stub
+    return [_script(vega), _script(files(__package__).joinpath("page.js").read_text())]
 
 
 def _packed(rows: Sequence[Row]) -> Mapping[str, object]:

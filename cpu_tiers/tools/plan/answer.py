@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cpu_tiers.errors import printable
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB
 from cpu_tiers.tools.cloud_model.providers import Row
-from cpu_tiers.tools.frame.terminal import shortened, wrapped
+from cpu_tiers.tools.frame.terminal import shortened, width_of, wrapped
 from cpu_tiers.tools.plan.copying import amount_of
 from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.planner import Plan
-from cpu_tiers.tools.room.free import FreeAmounts
 
 
 def moves_data(plan: Plan) -> list[dict[str, Any]]:
@@ -42,35 +41,50 @@ def stays_data(stay: Iterable[tuple[Server, str]]) -> list[dict[str, str]]:
     return [{"server": server.uuid, "name": server.name, "why": why} for server, why in stay]
 
 
+_LEAST_NAME = 8
+_HEAD = ("", "server", "from", "to", "after")
+_NAMES = (1, 2, 3)
+"""The columns with names, which may be shortened."""
+
+
 def moves_text(moves: Sequence[Mapping[str, Any]], width: int) -> str:
-    """Return a table of moves; a field in each line if the table would be wider than ``width``."""
+    """Return a table of moves, with shortened names if it would be wider than ``width``.
+
+    A field stands in each line if even short names are too wide.
+    """
     if not moves:
         return ""
-    head = ("", "server", "from", "to", "after")
     rows = [
-        head,
-        *(
-            (
-                str(number),
-                printable(str(move["name"])),
-                printable(str(move["from"])),
-                printable(str(move["to"])),
-                ", ".join(map(str, move["after"])) or "-",
-            )
-            for number, move in enumerate(moves, start=1)
-        ),
-    ]
-    widths = [max(len(row[n]) for row in rows) for n in range(len(head))]
-    if sum(widths) + 2 * (len(head) - 1) <= width:
-        return "\n".join(
-            "  ".join(text.ljust(size) for text, size in zip(row, widths, strict=True)).rstrip()
-            for row in rows
+        (
+            str(number),
+            *(printable(str(move[key])) for key in ("name", "from", "to")),
+            ", ".join(map(str, move["after"])) or "-",
         )
+        for number, move in enumerate(moves, start=1)
+    ]
+    widths = [max(map(width_of, column)) for column in zip(_HEAD, *rows, strict=True)]
+    spare = width - 2 * (len(_HEAD) - 1) - sum(widths)
+    while spare < 0 and (longest := max(_NAMES, key=widths.__getitem__)):
+        if widths[longest] <= _LEAST_NAME:
+            return "\n".join(
+                f"{row[0]}. {row[1]}\n   from {row[2]}\n   to {row[3]}"
+                + ("" if row[4] == "-" else f"\n   after {row[4]}")
+                for row in rows
+            )
+        widths[longest] -= 1
+        spare += 1
     return "\n".join(
-        f"{row[0]}. {row[1]}\n   from {row[2]}\n   to {row[3]}"
-        + ("" if row[4] == "-" else f"\n   after {row[4]}")
-        for row in rows[1:]
+        "  ".join(_short(text, size) for text, size in zip(row, widths, strict=True)).rstrip()
+        for row in (_HEAD, *rows)
     )
+
+
+def _short(name: str, size: int) -> str:
+    """Return a name in a number of columns: both ends of a long name, which tell most."""
+    if width_of(name) <= size:
+        return name + " " * (size - width_of(name))
+    last = size // 3
+    return f"{name[: size - last - 1]}…{name[len(name) - last :]}"
 
 
 def stays_text(stays: Sequence[Mapping[str, str]], title: str, *, show_all: bool) -> str:
@@ -96,17 +110,22 @@ def amounts_text(amounts: Iterable[tuple[Row, int]]) -> str:
     return ", ".join(f"{amount} {name}" for name, amount in sorted(sums.items()))
 
 
-def before_and_after(hosts: Hosts, plan: Plan) -> list[tuple[str, int, int, str, str]]:
-    """Return the changed hosts of a plan: servers and free amounts before and after."""
+def uses(hosts: Hosts, plan: Plan) -> Iterator[tuple[str, str, int, int, int]]:
+    """Yield what the changed hosts of a plan have allocated before and after the plan.
+
+    :returns: host, resource class, allocated amounts before and after, and capacity.
+    """
     changed = {host for s in plan.steps for host in (s.move.server.host, s.move.host)}
-    counts = [Counter(server.host for server in each.servers) for each in (hosts, plan.hosts)]
-    rooms = [hosts.room(), plan.hosts.room()]
-
-    def free(room: FreeAmounts, root: str) -> str:
-        return amounts_text((row, room.of(row)) for row in hosts.rows_of(root))
-
-    return [
-        (name, counts[0][root], counts[1][root], free(rooms[0], root), free(rooms[1], root))
-        for root, name in hosts.names.items()
-        if root in changed
-    ]
+    before, after = hosts.room(), plan.hosts.room()
+    for host in hosts.cloud.hosts:
+        if host.root not in changed:
+            continue
+        sums: dict[str, list[int]] = {}
+        for provider in host.tree:
+            for name, stock in provider.stocks.items():
+                row, capacity = (provider.uuid, name), stock.capacity
+                used = (capacity - before.of(row), capacity - after.of(row), capacity)
+                sums[name] = [a + b for a, b in zip(sums.get(name, [0, 0, 0]), used, strict=True)]
+        for name, (old, new, capacity) in sorted(sums.items()):
+            if old != new:
+                yield host.name, name, old, new, capacity

@@ -24,12 +24,12 @@ from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, width, wrapped
 from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of
 from cpu_tiers.tools.plan.answer import (
-    before_and_after,
     disable_text,
     moves_data,
     moves_text,
     stays_data,
     stays_text,
+    uses,
 )
 from cpu_tiers.tools.plan.choice import choose
 from cpu_tiers.tools.plan.copying import DEFAULT_RATE, copied, copied_text
@@ -160,9 +160,9 @@ class PlanCommand(NovaConfCommand, ShowCommand):
             )
         moves = moves_data(plan)
         if self.parsed_args.html:
-            from cpu_tiers.tools.page.plan import plan_page
+            from cpu_tiers.tools.page.plan import HostUse, plan_page
 
-            page = plan_page(verdict, moves, before_and_after(hosts, plan))
+            page = plan_page(verdict, moves, [HostUse(*use) for use in uses(hosts, plan)])
             write_output(self.parsed_args.html, page.html().encode(), private=True)
         is_all, proof = self.parsed_args.all, self.proof(hosts, plan)
         text = f"{printable(verdict)} {proof.text}".strip()

@@ -28,8 +28,15 @@ MOVE: dict[str, Any] = {
 
 def test_the_table_fits() -> None:
     assert moves_text([ROW], 80).splitlines()[-1] == "1  web     h0    h1  1, 2"
-    long = {**ROW, "name": "w" * 70, "after": []}
-    assert moves_text([long], 80).splitlines() == [f"1. {'w' * 70}", "   from h0", "   to h1"]
+    # 80 - 4 x 2 - 1 - 4 - 2 - 5: 60 columns are left for the name, 20 of them for its end
+    long = {**ROW, "name": f"{'w' * 60}{'x' * 10}", "after": []}
+    assert (
+        moves_text([long], 80).splitlines()[-1]
+        == f"1  {'w' * 39}…{'w' * 10}{'x' * 10}  h0    h1  -"
+    )
+    assert max(map(len, moves_text([long], 80).splitlines())) <= 80
+    narrow = moves_text([{**ROW, "name": "w" * 70}], 20).splitlines()
+    assert narrow == [f"1. {'w' * 70}", "   from h0", "   to h1", "   after 1, 2"]
     assert moves_text([], 80) == ""
 
 
