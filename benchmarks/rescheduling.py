@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import MEMORY_MB, PCPU
 from cpu_tiers.model.providers import Provider
@@ -144,7 +144,7 @@ def drawn_clusters(hosts: int, seed: int) -> list[dict[str, Any]]:
     return [{"hosts": [size] * hosts, "servers": kept, "apart": []}]
 
 
-def no_queries(_: Flavor) -> tuple[CandidateQuery, ...]:
+def no_queries(flavor: Flavor, image: Image | None) -> tuple[CandidateQuery, ...]:
     """Return no queries: the servers of a cluster request what they have."""
     return ()
 
