@@ -38,6 +38,7 @@ from cpu_tiers.tools.cloud_model.snapshot_servers import (
 )
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.plan.read import read_cloud
+from cpu_tiers.tools.room.server_queries import ServerQueries
 
 CPUS = 16
 """The CPUs of the server for which free CPUs are useful."""
@@ -144,9 +145,9 @@ def drawn_clusters(hosts: int, seed: int) -> list[dict[str, Any]]:
     return [{"hosts": [size] * hosts, "servers": kept, "apart": []}]
 
 
-def no_queries(flavor: Flavor, image: Image | None) -> tuple[CandidateQuery, ...]:
+def no_queries(flavor: Flavor, image: Image | None) -> ServerQueries:
     """Return no queries: the servers of a cluster request what they have."""
-    return ()
+    return ServerQueries(())
 
 
 def part(count: int, free: int) -> float:

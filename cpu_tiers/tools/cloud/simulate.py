@@ -24,7 +24,6 @@ from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.frame.cloud_source import (
     read_snapshot,
-    states_in_snapshot,
     warn_of_left_out_flavors,
 )
 from cpu_tiers.tools.frame.documents import read_flavors, read_text
@@ -93,7 +92,7 @@ def _without_unusable_hosts(snapshot: Snapshot, demands: Demands) -> Snapshot:
 
     Hosts whose nova-compute is disabled stay: their trait keeps servers from them.
     """
-    states = states_in_snapshot(snapshot)
+    states = snapshot.service_states()
     tell_unknown_states(states)
     lacking = dict(states.lacking)
     if knows_nodes(query for demand in demands.values() for query in demand.queries):

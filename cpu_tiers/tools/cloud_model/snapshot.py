@@ -14,12 +14,17 @@ from cpu_tiers.errors import FaultList
 from cpu_tiers.model.document import DocumentPlace
 from cpu_tiers.model.flavor import SIZES, Flavor
 from cpu_tiers.model.inventory import MAX_RATIO, Inventory
-from cpu_tiers.model.names import MAX_AMOUNT
+from cpu_tiers.model.names import COMPUTE_NODE, MAX_AMOUNT
 from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.placement.records import inventory_json, read_inventory
 from cpu_tiers.tools.cloud_model.cloud import Allocations, SimulatedCloud
 from cpu_tiers.tools.cloud_model.providers import without_servers
 from cpu_tiers.tools.cloud_model.servers_document import SERVERS, read_servers, servers_json
+from cpu_tiers.tools.cloud_model.service_states import (
+    ComputeService,
+    ServiceStates,
+    service_states,
+)
 from cpu_tiers.tools.cloud_model.snapshot_servers import SnapshotServers
 
 FORMAT = "cpu-tiers cloud snapshot"
@@ -59,6 +64,19 @@ class Snapshot:
         :param is_empty: leave out the allocations.
         """
         return SimulatedCloud(map(_emptied, self.providers) if is_empty else self.used_providers())
+
+    def service_states(self) -> ServiceStates:
+        """Return what Nova said of the nova-compute services; disabled hosts have a trait."""
+        if self.servers is None:
+            return ServiceStates(unknown="the snapshot does not say which hosts are up")
+        services = [
+            ComputeService(
+                host, is_up=root not in self.servers.down, is_enabled=True, nodes=(root,)
+            )
+            for root, host in self.servers.services.items()
+        ]
+        hosts = {p.uuid: p.name for p in self.providers if COMPUTE_NODE in p.traits}
+        return service_states(hosts, services)
 
     def used_providers(self) -> Iterator[Provider]:
         """Yield the providers with the allocated amounts of all consumers."""

@@ -66,18 +66,6 @@ def moment(time: datetime) -> str:
     return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
-def states_in_snapshot(snapshot: Snapshot) -> ServiceStates:
-    """Return what a snapshot says of the nova-compute services; disabled hosts have a trait."""
-    servers = snapshot.servers
-    if servers is None:
-        return ServiceStates(unknown="the snapshot does not say which hosts are up")
-    services = [
-        ComputeService(host, is_up=node not in servers.down, is_enabled=True, nodes=(node,))
-        for node, host in servers.services.items()
-    ]
-    return states_of(SnapshotClient(snapshot), services)
-
-
 def warn_of_left_out_flavors(faults: FaultList) -> None:
     """Log the faults of flavors that an answer leaves out."""
     for fault in faults.faults:
@@ -145,7 +133,7 @@ class CloudSource:
     def service_states(self) -> ServiceStates:
         """Return which hosts have a nova-compute that takes servers, as far as Nova answers."""
         if self.snapshot is not None:
-            return states_in_snapshot(self.snapshot)
+            return self.snapshot.service_states()
         if not self.has_nova:
             return ServiceStates(unknown="there is no Nova beside an embedded Placement")
         try:

@@ -53,6 +53,7 @@ class FilterOptions(NamedTuple):
         ``limit_tenants_to_placement_aggregate``, ``placement_aggregate_required_for_tenants`` and
         ``enable_isolated_aggregate_filtering``.
     :param image_prefix: how the metadata begin that AggregateImagePropertiesIsolation reads.
+    :param packs: of ``[compute] packing_host_numa_cells_allocation_strategy``.
     """
 
     enabled: frozenset[str] = frozenset(DEFAULT_FILTERS)
@@ -60,6 +61,7 @@ class FilterOptions(NamedTuple):
     requires_tenants: bool = False
     isolates_aggregates: bool = False
     image_prefix: str = ""
+    packs: bool = False
 
 
 class Binding(NamedTuple):

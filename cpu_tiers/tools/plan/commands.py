@@ -13,7 +13,6 @@ from importlib.util import find_spec
 
 from cpu_tiers.errors import printable
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
@@ -40,6 +39,7 @@ from cpu_tiers.tools.plan.read import read_cloud
 from cpu_tiers.tools.plan.requests import filter_options, migration_queries
 from cpu_tiers.tools.plan.survive import Sets, Survival, make_survive
 from cpu_tiers.tools.plan.unread import ALWAYS, unread_of
+from cpu_tiers.tools.room.server_queries import ServerQueries
 
 LOG = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ class PlanCommand(NovaConfCommand, ShowCommand):
         choose(hosts, parsed_args.exclude, parsed_args.only)
         return hosts
 
-    def queries(self, flavor: Flavor, image: Image | None) -> tuple[CandidateQuery, ...]:
+    def queries(self, flavor: Flavor, image: Image | None) -> ServerQueries:
         """Return the queries for the migration of a server of a flavor and an image."""
         return migration_queries(self.conf, flavor, image)
 

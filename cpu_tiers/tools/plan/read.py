@@ -15,7 +15,7 @@ from typing import Protocol
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.names import DISK_GB
+from cpu_tiers.model.names import DISK_GB, PCPU
 from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.cloud_model.cloud import Allocations
@@ -30,7 +30,7 @@ from cpu_tiers.tools.plan.bindings import Bindings, FilterOptions
 from cpu_tiers.tools.plan.hosts import Hosts, Server, kind_of
 from cpu_tiers.tools.plan.movable import COLD, Subject, homeless, stays
 from cpu_tiers.tools.room.free import amounts_of
-from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
+from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT, ServerQueries
 
 
 class QueriesOf(Protocol):
@@ -39,7 +39,7 @@ class QueriesOf(Protocol):
     :raises InvalidInput: flavor or image have faults.
     """
 
-    def __call__(self, flavor: Flavor, image: Image | None) -> tuple[CandidateQuery, ...]: ...
+    def __call__(self, flavor: Flavor, image: Image | None) -> ServerQueries: ...
 
 
 _ON_HOST = (Role.SERVER, Role.SOURCE, Role.MISPLACED, Role.UNSETTLED)
@@ -114,7 +114,8 @@ class _Reader:
             servers=servers,
             groups=self._groups,
             services=self._known.services,
-            closed=frozenset(self._known.down),
+            closed=frozenset(self._snapshot.service_states().lacking),
+            packs=self._options.packs,
         )
 
     def _each_part(self, consumers: Consumers) -> Iterator[tuple[str, Part]]:
@@ -197,7 +198,7 @@ class _Reader:
         names, traits = frozenset(self._roots), []
         for binding in self._bindings.of(part.server, known):
             names &= binding.hosts
-            traits.append(self._traits.setdefault(binding.hosts, f"{_BOUND}{len(self._traits)}"))
+            traits.append(self._trait(binding.hosts))
             if not names - {self._names[part.root]}:
                 return frozenset(traits), f"{binding.why}, and no other host is left"
         return frozenset(traits), ""
@@ -221,20 +222,41 @@ class _Reader:
         key = repr((flavor, image))
         if key not in self._of_flavor:
             try:
-                self._of_flavor[key] = self._queries_of(flavor, image), ""
+                self._of_flavor[key] = self._with_fallback(self._queries_of(flavor, image)), ""
             except InvalidInput as error:
                 self._of_flavor[key] = (), f"its flavor or image has faults: {error}"
         queries, fault = self._of_flavor[key]
-        further = set(classes).difference(*(query.resources() for query in queries))
-        if fault or not further:
+        # Nova asks for what flavor, image and ports request, whatever else the server holds.
+        requested = {name for query in queries for name in query.resources()}
+        ports = tuple(self._of_children(allocations, _OF_PORTS, requested))
+        if fault or not ports:
             return queries, fault
-        if not all(name.startswith(_OF_PORTS) for name in further):
-            return self._as_it_has(allocations), ""
-        ports = tuple(self._of_children(allocations, _OF_PORTS))
         return tuple(
             query._replace(groups=query.groups + ports, group_policy=query.group_policy or "none")
             for query in queries
         ), ""
+
+    def _with_fallback(self, queries: ServerQueries) -> tuple[CandidateQuery, ...]:
+        """Return the queries of a migration to a given host, one of which the host has to serve.
+
+        nova-scheduler asks for VCPU in place of PCPU where the host has no candidate with PCPU. A
+        host with dedicated CPUs then refuses the server.
+        """
+        trees = self._trees.trees()
+        shared = frozenset(
+            name
+            for root, name in self._names.items()
+            if not any(PCPU in provider.inventories for provider in trees[root])
+        )
+        trait = self._trait(shared) if queries.otherwise else ""
+        return queries.first + tuple(
+            query._replace(root_required=query.root_required | {trait})
+            for query in queries.otherwise
+        )
+
+    def _trait(self, hosts: frozenset[str]) -> str:
+        """Return the trait that only some hosts have."""
+        return self._traits.setdefault(hosts, f"{_BOUND}{len(self._traits)}")
 
     def _as_it_has(self, allocations: Allocations) -> tuple[CandidateQuery, ...]:
         """Return the query for the amounts that a server has, of as many providers."""
@@ -249,14 +271,22 @@ class _Reader:
         )
 
     def _of_children(
-        self, allocations: Allocations, only: tuple[str, ...] = ("",)
+        self,
+        allocations: Allocations,
+        only: tuple[str, ...] = ("",),
+        requested: Collection[str] = (),
     ) -> Iterator[RequestGroup]:
         """Yield a group for what a server has of each child provider.
 
         :param only: the beginnings of the resource classes of the groups.
+        :param requested: classes that other groups request.
         """
         for number, (uuid, held) in enumerate(allocations.items()):
-            amounts = {name: amount for name, amount in held.items() if name.startswith(only)}
+            amounts = {
+                name: amount
+                for name, amount in held.items()
+                if name.startswith(only) and name not in requested
+            }
             if amounts and self._trees.roots[uuid] != uuid:
                 traits = self._trees.by_id[uuid].traits
                 required = frozenset(name for name in traits if name.startswith(_PORT_TRAITS))

@@ -17,6 +17,7 @@ from cpu_tiers.tools.plan.hosts import Hosts
 from cpu_tiers.tools.plan.read import hosts_named
 from cpu_tiers.tools.plan.relief import relief_of
 from cpu_tiers.tools.plan.verdicts import relieve_verdict, unmoved
+from cpu_tiers.tools.room.server_queries import ServerQueries
 
 
 class PlanRelieve(PlanCommand):
@@ -54,14 +55,19 @@ class PlanRelieve(PlanCommand):
         verdict, is_no = relieve_verdict(relief, plan)
         return self.shown(hosts, plan, verdict, unmoved(plan), is_no=is_no)
 
-    def queries(self, flavor: Flavor, image: Image | None) -> tuple[CandidateQuery, ...]:
+    def queries(self, flavor: Flavor, image: Image | None) -> ServerQueries:
         """Return the queries for a flavor; a trait that it avoids is as good as forbidden."""
         weights = soft_traits(flavor.extra_specs)
         avoided = [name for name, weight in weights.items() if weight < 0]
-        return tuple(
-            query._replace(root_forbidden=query.root_forbidden.union(avoided))
-            for query in super().queries(flavor, image)
-        )
+
+        def changed(queries: Iterable[CandidateQuery]) -> tuple[CandidateQuery, ...]:
+            return tuple(
+                query._replace(root_forbidden=query.root_forbidden.union(avoided))
+                for query in queries
+            )
+
+        queries = super().queries(flavor, image)
+        return queries._replace(first=changed(queries.first), otherwise=changed(queries.otherwise))
 
     def _short(self, hosts: Hosts, paths: Iterable[str]) -> dict[str, set[str]]:
         """Return the servers that audits name as short, by the root provider of their host."""

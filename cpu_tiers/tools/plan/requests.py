@@ -3,19 +3,20 @@
 from oslo_config import cfg
 
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.server_request import queries_of, request_of
 from cpu_tiers.tools.plan.bindings import FilterOptions
+from cpu_tiers.tools.room.server_queries import ServerQueries
+from cpu_tiers.translators.contract import as_existing
 
 
-def migration_queries(
-    conf: cfg.ConfigOpts, flavor: Flavor, image: Image | None
-) -> tuple[CandidateQuery, ...]:
-    """Return the queries for the migration of a server of a flavor and an image.
+def migration_queries(conf: cfg.ConfigOpts, flavor: Flavor, image: Image | None) -> ServerQueries:
+    """Return the queries of nova-scheduler for a server that exists, of a flavor and an image.
 
-    :raises InvalidInput: with every fault of flavor and image.
+    :raises InvalidInput: with every fault of flavor and image because of which cpu-tiers does not
+        know the guest. Other faults keep no server from being moved (decision D72).
     """
-    return queries_of(conf, request_of(conf, flavor)._replace(image=image)).first
+    server = request_of(conf, flavor)._replace(image=image)
+    return queries_of(conf, as_existing(server, server.guest))
 
 
 def filter_options(conf: cfg.ConfigOpts) -> FilterOptions:
@@ -29,4 +30,5 @@ def filter_options(conf: cfg.ConfigOpts) -> FilterOptions:
         requires_tenants=scheduler.placement_aggregate_required_for_tenants,
         isolates_aggregates=scheduler.enable_isolated_aggregate_filtering,
         image_prefix=f"{namespace}{separator}" if namespace else "",
+        packs=conf.compute.packing_host_numa_cells_allocation_strategy,
     )

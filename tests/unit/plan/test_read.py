@@ -1,12 +1,12 @@
 """The servers of a snapshot: what each requests, and why some stay."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.masking import masked
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.cloud_model.snapshot_servers import (
@@ -19,7 +19,7 @@ from cpu_tiers.tools.plan.bindings import FilterOptions
 from cpu_tiers.tools.plan.hosts import Server
 from cpu_tiers.tools.plan.read import hosts_named, read_cloud
 from cpu_tiers.tools.plan.unread import NO_SERVERS, unread_of
-from cpu_tiers.tools.room.server_queries import server_queries
+from cpu_tiers.tools.room.server_queries import ServerQueries, server_queries
 from cpu_tiers.translators import ServerRequest
 from tests.unit.cloud_model.clouds import provider
 
@@ -32,8 +32,8 @@ PROVIDERS = (
 HELD = {"h0": {"VCPU": 2, "MEMORY_MB": 4}}
 
 
-def queries_of(flavor: Flavor, image: Image | None) -> tuple[CandidateQuery, ...]:
-    return server_queries(ServerRequest(flavor=flavor, image=image)).first
+def queries_of(flavor: Flavor, image: Image | None) -> ServerQueries:
+    return server_queries(ServerRequest(flavor=flavor, image=image))
 
 
 def snapshot(
@@ -70,6 +70,49 @@ def test_the_bandwidth_of_a_port_is_requested_as_it_is() -> None:
     port = server.queries[0].groups[-1]
     assert port.resources == {"NET_BW_EGR_KILOBIT_PER_SEC": 3}
     assert port.required == {"CUSTOM_PHYSNET_A"}
+
+
+def test_what_a_server_holds_beside_its_request_is_not_requested() -> None:
+    flavor = FLAVOR._replace(extra_specs={"trait:HW_CPU_X86_AVX2": "required"})
+    held = {"h0": {**HELD["h0"], "CUSTOM_VCPU_SHARES": 200, "CUSTOM_NUMA_SERVER": 1}}
+    (query,) = read(snapshot(held, flavor=flavor)).queries
+    assert query.resources() == {"VCPU": 2, "MEMORY_MB": 4}
+    assert "HW_CPU_X86_AVX2" in query.required_traits()
+
+
+def test_a_server_with_a_numa_node_has_the_query_of_its_flavor() -> None:
+    flavor = FLAVOR._replace(root_gb=0, extra_specs={"hw:numa_nodes": "1"})
+    held = {"h0": {"CUSTOM_NUMA_SERVER": 1}, "n0": {"VCPU": 2}, "m0": {"MEMORY_MB": 4}}
+    providers = (*PROVIDERS, provider("n0", "h0", VCPU=8), provider("m0", "n0", MEMORY_MB=64))
+    given = replace(snapshot(held, flavor=flavor), providers=providers)
+    request = ServerRequest(flavor=flavor, query_numa=True)
+    (server,) = read_cloud(given, lambda *_: server_queries(request)).servers
+    assert server.queries == server_queries(request).first
+    assert server.queries[0].same_subtree
+
+
+def test_a_pinned_server_may_go_where_no_cpus_are_dedicated() -> None:
+    """nova-scheduler asks for VCPU of a host that has no candidate with PCPU."""
+    flavor = FLAVOR._replace(root_gb=0, extra_specs={"hw:cpu_policy": "dedicated"})
+    dedicated = provider("h2", None, VCPU=8, PCPU=1, MEMORY_MB=64)
+    given = replace(snapshot(HELD, flavor=flavor), providers=(*PROVIDERS, dedicated))
+    hosts = read_cloud(given, queries_of)
+    (server,) = hosts.servers
+    moves = {root: hosts.migration(server, root, hosts.room()) for root in ("h1", "h2")}
+    assert moves["h1"] is not None
+    assert dict(moves["h1"].amounts) == {("h1", "VCPU"): 2, ("h1", "MEMORY_MB"): 4}
+    assert moves["h2"] is None  # it has VCPU, but its dedicated CPUs do not suffice
+
+
+def test_hosts_that_nova_leaves_out_take_no_server() -> None:
+    """h1 has a nova-compute, and h2 is the provider of a removed host."""
+    removed = provider("h2", None, "COMPUTE_NODE", VCPU=8, MEMORY_MB=64)
+    compute = tuple(replace(p, traits=frozenset({"COMPUTE_NODE"})) for p in PROVIDERS[:2])
+    given = replace(snapshot(), providers=(*compute, removed))
+    assert given.servers is not None
+    services = {"h0": "h0", "h1": "h1"}
+    given = replace(given, servers=replace(given.servers, services=services, down=("h1",)))
+    assert read_cloud(given, queries_of).closed == {"h1", "h2"}
 
 
 def test_a_snapshot_of_version_1() -> None:
