@@ -66,7 +66,7 @@ class SimulatedCloud:
         for number, host in enumerate(self.hosts):
             for root in {provider.root for provider in host.providers}:
                 self._hosts_of_root[root].append(number)
-        self._alone = {host.root for host in self.hosts if len(host.tree) == len(host.providers)}
+        self._alone = {host.root for host in self.hosts if not host.shared and not host.shares}
         self.pools = frozenset(root for root, tree in self._trees.items() if is_single_pool(tree))
         self._changes: list[CloudChange] = []
 
@@ -154,7 +154,7 @@ class SimulatedCloud:
         return None if root is None else self._host_roots[root]
 
     def is_alone(self, root: str) -> bool:
-        """Tell whether only the host's own providers can serve a request, and no shared one."""
+        """Tell whether a host takes nothing of other trees, and gives them nothing."""
         return root in self._alone
 
     def trees_of(self, requests: Iterable[AllocationRequest]) -> frozenset[str]:

@@ -219,7 +219,12 @@ class HostProviders:
     @property
     def is_pool(self) -> bool:
         """Tell whether the tree only shares its inventories with other trees."""
-        return not self.is_host and any(SHARING in p.state.traits for p in self.tree)
+        return not self.is_host and self.shares
+
+    @property
+    def shares(self) -> bool:
+        """Tell whether the tree may share inventories with other trees."""
+        return any(SHARING in provider.state.traits for provider in self.tree)
 
     @property
     def shared(self) -> tuple[SimulatedProvider, ...]:
