@@ -1,0 +1,411 @@
+"""All commands give one answer to "is there room?", which is the answer of a real Placement.
+
+A drawn cloud is a snapshot for the commands and rows of a real Placement.
+``CPU_TIERS_CLOUDS=0-1999`` compares 2,000 clouds; ``pytest -s`` prints each difference at once.
+"""
+
+import io
+import json
+import logging
+import random
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cpu_tiers.tools.frame.app import main
+from cpu_tiers.tools.placement.embedded import placement_app
+from tests.draws import SEED, clouds
+from tests.random_clouds.real_placement import (
+    Candidate,
+    RealPlacement,
+    Refused,
+    as_sent,
+    as_vcpu,
+    most,
+    never_compete,
+)
+from tests.random_clouds.whole_clouds import (
+    DISABLED,
+    SHARES,
+    Json,
+    draw_cloud,
+    hosts_of,
+    identity,
+    new_cloud,
+    new_flavor,
+    numa_host,
+    provider,
+)
+
+MOST_CLAIMS = 40
+"""Larger numbers of servers are compared, and not claimed one after the other."""
+
+
+class NoAnswer(Exception):
+    """A command ends with an error."""
+
+
+class Commands:
+    """The program on a snapshot, in this process.
+
+    :ivar status: the exit status of the last command.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self.status = folder, 0
+
+    def write(self, cloud: Json, **options: bool) -> None:
+        """Write the snapshot, and options of nova-scheduler if there are any."""
+        (self._folder / "cloud.json").write_text(json.dumps(cloud))
+        if options:
+            lines = (f"query_placement_for_{name} = {is_on}" for name, is_on in options.items())
+            (self._folder / "nova.conf").write_text("\n".join(("[filter_scheduler]", *lines)))
+
+    def run(self, *arguments: object) -> Any:
+        """Return the answer of a command as data."""
+        path, conf = self._folder / "cloud.json", self._folder / "nova.conf"
+        snapshot = [path] if arguments[0] == "simulate" else ["--snapshot", path]
+        command = ["--config-file", conf, *arguments, *snapshot, "-f", "json"]
+        root, out, error = logging.getLogger(), io.StringIO(), io.StringIO()
+        handlers, level = list(root.handlers), root.level
+        with redirect_stdout(out), redirect_stderr(error):
+            self.status = main(list(map(str, command)))
+        root.handlers[:] = handlers  # each run adds a handler
+        root.setLevel(level)
+        if self.status not in (0, 3):
+            raise NoAnswer(f"{arguments}: {error.getvalue()}")
+        return json.loads(out.getvalue())
+
+    def capacity(self, flavor: str, *options: str) -> int:
+        return int(self.run("capacity", "--flavor", flavor, *options)[0]["more"])
+
+    def room(self, flavor: str, *options: str) -> int:
+        return int(self.run("plan", "room", flavor, "--seconds", 1, *options)["room"]["before"])
+
+    def explained(self, flavor: str, *options: str) -> tuple[bool, int]:
+        """Return whether ``explain`` says yes, and its number of hosts."""
+        answer = self.run("explain", "--flavor", flavor, *options)
+        return self.status == 0, int(answer["candidates"])
+
+    def tier_rooms(self) -> dict[str, int]:
+        """Return what ``cloud show`` says for each tier."""
+        path = self._folder / "cloud.prom"
+        self.run("cloud", "show", "--prometheus", path)
+        lines = path.read_text().splitlines()
+        rows = [line.split('"') for line in lines if line.startswith("cpu_tiers_tier_room{")]
+        return {tier: int(number.strip("} ")) for _, tier, number in rows}
+
+    def simulated(self, flavor: str, number: int) -> int:
+        """Return how many of a number of requests ``simulate`` grants, one after the other."""
+        lines = ("time,flavor", *(f"{time},{flavor}" for time in range(number)))
+        (path := self._folder / "requests.csv").write_text("\n".join(lines))
+        options = ("--requests", path, "--policy", "nova", "--seeds", 1)
+        return int(self.run("simulate", *options)[0]["taken"]["mean"])
+
+
+class Scene:
+    """A cloud in a snapshot and in Placement.
+
+    :ivar seen: how often each law was looked at.
+    :ivar found: the laws that are not kept, with the values of both sides.
+    """
+
+    def __init__(
+        self, commands: Commands, placement: RealPlacement, cloud: Json, rng: random.Random
+    ) -> None:
+        self.commands, self.placement, self.cloud, self.rng = commands, placement, cloud, rng
+        self.seen, self.found = Counter[str](), list[tuple[str, object]]()
+        self.closed = {*cloud["down"]} | {
+            host["uuid"]
+            for host in hosts_of(cloud["providers"])
+            if DISABLED in host["traits"] or host["uuid"] not in cloud["services"]
+        }
+        self.host_of: dict[str, str] = {}
+        placement.load(cloud)
+        commands.write(cloud)
+        for each in cloud["flavors"]:
+            shown = commands.run("request", "show", "--flavor", each["name"], "--form", "fast")
+            each["queries"] = list(filter(None, (shown["query"], shown["fallback_query"])))
+
+    def law(self, name: str, is_kept: bool, *values: object) -> None:
+        """Note whether a law is kept."""
+        self.seen[name] += 1
+        if not is_kept:
+            self.found.append((name, values))
+
+    def candidates(self, flavor: Json, aggregate: str = "") -> list[list[Candidate]]:
+        """Return the candidates of a server, and those of the queries that Nova sends without."""
+        sent = [as_sent(query, aggregate) for query in flavor["queries"]]
+        return [self.placement.candidates(each, self.closed) for each in (sent, as_vcpu(sent))]
+
+    def boot(self) -> None:
+        """Let servers claim drawn candidates, some of them in a group, and take from pools."""
+        rng, cloud = self.rng, self.cloud
+        for number in range(rng.choice([0, 2, 4, 8])):
+            flavor = rng.randrange(len(cloud["flavors"]))
+            if found := self.candidates(cloud["flavors"][flavor])[0]:
+                chosen = rng.choice(found)
+                self.claim(identity(rng), chosen.allocations, chosen.host)
+                state = {"name": f"s{number}", "flavor": flavor, "state": "ACTIVE"}
+                cloud["servers"][list(self.host_of)[-1]] = state
+        for name in range(rng.choice([0, 1, 2])):
+            most, on = rng.choice([1, 1, 2]), Counter[str]()
+            members = [server for server in self.host_of if rng.random() < 0.4]
+            for server in list(members):
+                on[self.host_of[server]] += 1
+                if on[self.host_of[server]] > most:
+                    members.remove(server)
+            group = {
+                "name": str(name),
+                "policy": "anti-affinity",
+                "most": most,
+                "members": members,
+            }
+            cloud["groups"][identity(rng)] = group
+        for each in cloud["providers"]:
+            if each["name"].startswith("pool") and rng.random() < 0.4:
+                with suppress(Refused):
+                    self.claim(identity(rng), {each["uuid"]: {"DISK_GB": rng.randint(1, 10)}})
+
+    def claim(self, consumer: str, allocations: Any, host: str = "") -> None:
+        """Let a consumer have allocations, a server if a host is given."""
+        self.placement.claim(consumer, allocations)
+        self.cloud["consumers"][consumer] = allocations
+        if host:
+            self.host_of[consumer] = host
+
+    def look(self, aggregate: str = "") -> list[int]:
+        """Compare the commands for each flavor; return how many servers there is room for."""
+        options = [f"--aggregate={aggregate}"] if aggregate else []
+        tiers = {} if aggregate else self.commands.tier_rooms()
+        rooms = []
+        for each in self.cloud["flavors"]:
+            name, specs = each["name"], each["extra_specs"]
+            found = next(filter(None, self.candidates(each, aggregate)), [])
+            numbers = most([candidate.rows for candidate in found], self.placement.free)
+            rooms.append(number := sum(numbers))
+            hosts = len({candidate.host for candidate in found})
+            answers = {
+                "capacity": (self.commands.capacity(name, *options), number),
+                "plan room": (self.commands.room(name, *options), number),
+                "explain": (self.commands.explained(name, *options), (number > 0, hosts)),
+            }
+            if not aggregate:
+                tier = f"multiplier {specs['quota:cpu_shares_multiplier']}"
+                tier = "bare metal" if "resources:CUSTOM_METAL" in specs else tier
+                answers["cloud show"] = tiers.get(tier), number
+            for law, (said, right) in answers.items():
+                self.law(law, said == right, name, said, right)
+            if not aggregate:
+                self._look_at_claims(each, found, numbers)
+        return rooms
+
+    def _look_at_claims(
+        self, flavor: Json, found: Sequence[Candidate], numbers: list[int]
+    ) -> None:
+        """Have Placement grant the claims of a largest packing, and ``simulate`` its own."""
+        name, number = flavor["name"], sum(numbers)
+        if number <= MOST_CLAIMS:
+            claims = [c for c, times in zip(found, numbers, strict=True) for _ in range(times)]
+            consumers = {identity(self.rng): claim for claim in claims}
+            for consumer, claim in consumers.items():
+                self.placement.claim(consumer, claim.allocations)
+            first, otherwise = self.candidates(flavor)
+            self.placement.release(consumers)
+            self.law("no further candidate", not first, name, number)
+            # Nova goes on with VCPU where PCPU is all taken.
+            if otherwise and as_vcpu(flavor["queries"]) and number:
+                self.law("VCPU after PCPU", False, name, number)
+                return
+        simulated = self.commands.simulated(name, number + 2)
+        if never_compete([candidate.rows for candidate in found]):
+            self.law("simulate", simulated == number, name, simulated, number)
+        else:
+            self.law("simulate, at most", 0 < simulated <= number, name, simulated, number)
+            self.seen["fewer by nova-scheduler"] += simulated < number
+
+    def look_at_moves(self) -> None:
+        """Compare which hosts may fail, and whether a host can be emptied."""
+        stay = self.commands.run("plan", "survive", "--seconds", 1)["stay"]
+        for host in hosts_of(self.cloud["providers"]):
+            leaving = [s for s, at in self.host_of.items() if at == host["uuid"]]
+            said = sum(each["why"].endswith(f" if {host['name']} fails") for each in stay)
+            self.placement.release(leaving)
+            homeless, is_exact = self._homeless(leaving, host["uuid"])
+            for server in leaving:
+                self.placement.claim(server, self.cloud["consumers"][server])
+            law = "survive" if is_exact else "survive, at least"
+            is_kept = said == homeless if is_exact else homeless <= said <= len(leaving)
+            self.law(law, is_kept, host["name"], said, homeless)
+            self.seen["more homeless in Nova's order"] += said > homeless and not is_exact
+            if leaving and host["uuid"] not in self.closed:
+                self.commands.run("plan", "drain", host["name"], "--seconds", 1)
+                # No other server moves and nothing is given back: a plan may find more.
+                homeless, _ = self._homeless(leaving, host["uuid"])
+                self.law(
+                    "drain", self.commands.status == 0 or homeless > 0, host["name"], homeless
+                )
+                self.seen["drain by further moves"] += self.commands.status == 0 and homeless > 0
+
+    def _homeless(self, leaving: Sequence[str], left: str) -> tuple[int, bool]:
+        """Return how many servers find no place on another host, as few as possible.
+
+        :returns: the number, and whether claims in any order are so many.
+        """
+        columns, choices, free = list[dict[Any, int]](), list[range](), Counter[Any]()
+        for server in leaving:
+            flavor = self.cloud["flavors"][self.cloud["servers"][server]["flavor"]]
+            found = next(filter(None, self.candidates(flavor)), [])
+            places = [candidate for candidate in found if candidate.host != left]
+            groups = [g for g in self.cloud["groups"].values() if server in g["members"]]
+            for group, place in ((group, place) for group in groups for place in places):
+                others = [m for m in group["members"] if self.host_of[m] == place.host]
+                free[group["name"], place.host] = group["most"] - len(others)
+            choices.append(range(len(columns), len(columns) + len(places)))
+            for place in places:
+                apart = {(group["name"], place.host): 1 for group in groups}
+                columns.append({**place.rows, **apart})
+        numbers = most(columns, {**self.placement.free, **free}, choices)
+        kinds = {str(sorted(map(str, columns[each.start : each.stop]))) for each in choices}
+        is_free = len(kinds) == 1 and never_compete([columns[n] for n in choices[0]])
+        return len(leaving) - sum(numbers), len(leaving) < 2 or is_free
+
+
+@pytest.fixture(scope="module")
+def placement() -> Iterator[RealPlacement]:
+    with placement_app() as app:
+        yield RealPlacement(app)
+
+
+def drawn_scene(placement: RealPlacement, commands: Commands, number: int) -> Scene:
+    """Return the cloud of a number, with servers."""
+    rng = random.Random(f"{SEED} {number}")  # not for secrets
+    cloud = draw_cloud(rng)
+    commands.write(cloud, vcpu_shares=rng.random() < 0.5, numa=rng.random() < 0.8)
+    scene = Scene(commands, placement, cloud, rng)
+    scene.boot()
+    commands.write(cloud)
+    return scene
+
+
+def test_one_answer(placement: RealPlacement, tmp_path: Path) -> None:
+    seen, found, commands = Counter[str](), list[str](), Commands(tmp_path)
+    for number in clouds(30):
+        scene = drawn_scene(placement, commands, number)
+        names = {name for each in scene.cloud["providers"] for name in each["aggregates"]}
+        looks = [scene.look, scene.look_at_moves, partial(scene.look, *sorted(names)[:1])]
+        for look in looks if names and not number % 3 else looks[:2]:
+            try:
+                look()
+            except NoAnswer as error:
+                scene.law("an answer", False, error)
+        seen += scene.seen
+        for law, values in scene.found:
+            found.append(f"{law}: {values}: CPU_TIERS_SEED={SEED} CPU_TIERS_CLOUDS={number}")
+            print(f"\n{found[-1]}", end="")  # noqa: T201  # for the runs of many clouds, with -s
+    print(f"\n{dict(seen)}")  # noqa: T201
+    counts = Counter(text.partition(":")[0] for text in found)
+    assert not found, "\n".join([str(dict(counts)), *found[:40]])
+
+
+def nodes(number: int, cpus: int = 4, name: str = "cn0") -> list[Json]:
+    """Return a host with NUMA nodes, with more memory than servers need."""
+    return numa_host(name, number, 8192, VCPU=cpus)
+
+
+def in_aggregate(*providers: Json) -> list[Json]:
+    """Return root providers in an aggregate."""
+    return [{**each, "aggregates": [str(uuid.UUID(int=1))]} for each in providers]
+
+
+def guest(nodes: int, vcpus: int, name: str = "f0") -> Json:
+    """Return a flavor with NUMA nodes."""
+    return new_flavor(name, vcpus, 384, **{"hw:numa_nodes": str(nodes)})
+
+
+UNEVEN = {"hw:numa_cpus.0": "0", "hw:numa_cpus.1": "1,2", "hw:numa_mem.0": "192"}
+UNEVEN |= {"hw:numa_mem.1": "192", "hw:numa_nodes": "2"}
+PINNED = {"hw:cpu_policy": "dedicated"}
+METAL = dict.fromkeys(("resources:VCPU", "resources:MEMORY_MB", "resources:DISK_GB"), "0")
+METAL |= {"resources:CUSTOM_METAL": "1"}
+FLAT = provider("cn0", None, VCPU=16, MEMORY_MB=65536)
+POOLS = [provider(f"pool{number:02}", None, SHARES, DISK_GB=100) for number in range(70)]
+
+
+@pytest.mark.parametrize(
+    ("providers", "full", "flavor", "number"),
+    [
+        # Each pair of nodes takes a server: 2 + 2 of 4 CPUs of each node.
+        pytest.param(nodes(3), 0, guest(2, 4), 3, id="three pairs of three nodes"),
+        # 6 nodes with room for 2 guest nodes each: 12 / 3, and 12 / 4.
+        pytest.param(nodes(8), 2, guest(3, 6), 4, id="the last 6 of 8 nodes have room"),
+        pytest.param(nodes(8), 2, guest(4, 8), 3, id="the last 6, guests of 4 nodes"),
+        # Each node has room for a guest node of 1 CPU and one of 2.
+        pytest.param(nodes(2, 3), 0, new_flavor("f0", 3, 384, **UNEVEN), 2, id="uneven nodes"),
+        # 16 / 2 CPUs; the last 4 pools have 400 / 10.
+        pytest.param(
+            in_aggregate(FLAT, *POOLS), 66, new_flavor("f0", 2, 512, 10), 8,
+            id="the last 4 of 70 pools have room",
+        ),
+        # The other host has no CPUs, and gets those of the host that shares: 16 / 2 in all.
+        pytest.param(
+            in_aggregate({**FLAT, "traits": [SHARES]}, provider("cn1", None, CUSTOM_METAL=1)), 0,
+            new_flavor("f0", 2, 512), 8, id="a host that shares its CPUs counts once",
+        ),
+        pytest.param([FLAT], 0, new_flavor("f0", 2, 512, **PINNED), 8, id="pinned, without PCPU"),
+        pytest.param(
+            [provider(f"cn{n}", None, "COMPUTE_NODE", CUSTOM_METAL=1) for n in range(2)], 0,
+            new_flavor("f0", 2, 512, **METAL), 2, id="bare metal",
+        ),
+    ],
+)  # fmt: skip
+def test_small_clouds(
+    tmp_path: Path, providers: list[Json], full: int, flavor: Json, number: int
+) -> None:
+    """Commands give a number that is worked out by hand; the first NUMA nodes or pools are full.
+
+    Placement itself would try 16 million combinations for a guest of 4 nodes on 8.
+    """
+    cloud, commands = new_cloud(providers, flavor), Commands(tmp_path)
+    parts = [p for p in providers if p["name"].startswith("pool") or "HW_NUMA_ROOT" in p["traits"]]
+    cloud["consumers"] = {
+        each["uuid"]: {each["uuid"]: {n: i["total"] for n, i in each["inventories"].items()}}
+        for each in parts[:full]
+    }
+    commands.write(cloud, numa="hw:numa_nodes" in flavor["extra_specs"], vcpu_shares=False)
+    answers = {
+        "capacity": commands.capacity("f0"),
+        "plan room": commands.room("f0"),
+        "cloud show": next(iter(commands.tier_rooms().values())),
+        "explain": commands.explained("f0")[0],
+        "simulate": 0 < commands.simulated("f0", number + 2) <= number,
+    }
+    yes = {"explain": True, "simulate": True}
+    assert answers == {**dict.fromkeys(answers, number), **yes}
+
+
+def test_a_guest_of_four_nodes_may_leave(tmp_path: Path) -> None:
+    """The other host has room on the last 4 of its 8 nodes, and the first for 4 small servers."""
+    providers = [*nodes(8), *nodes(8, name="cn1")]
+    uuids = {each["name"]: each["uuid"] for each in providers}
+    cloud, commands = new_cloud(providers, guest(4, 8), guest(1, 4, "f1")), Commands(tmp_path)
+    for number, (host, flavor, used) in enumerate(
+        [("cn0", 0, range(4)), *(("cn1", 1, range(n, n + 1)) for n in range(4))]
+    ):
+        server, cpus, memory_mb = str(uuid.UUID(int=number)), 4 if flavor else 2, 384 // len(used)
+        held = {uuids[f"{host}_NUMA{node}"]: {"VCPU": cpus} for node in used}
+        held |= {uuids[f"{host}_NUMA{node}_4"]: {"MEMORY_MB": memory_mb} for node in used}
+        cloud["consumers"][server] = {uuids[host]: {"CUSTOM_NUMA_SERVER": 1}, **held}
+        cloud["servers"][server] = {"name": f"s{number}", "flavor": flavor, "state": "ACTIVE"}
+    commands.write(cloud, numa=True, vcpu_shares=False)
+    statuses = {}
+    for question in (["survive"], ["drain", "cn0"], ["drain", "cn1"]):
+        commands.run("plan", *question)
+        statuses[" ".join(question)] = commands.status
+    assert statuses == {"survive": 0, "drain cn0": 0, "drain cn1": 0}
