@@ -29,17 +29,35 @@ ByName = Portion[ProviderName]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Untouched:
+    """A consumer that is left alone, because it is no server on its host.
+
+    :param server: the uuid of the server of the allocations; empty for none.
+    :param text: what the consumer has and is, and the command that mends it.
+    :param is_wrong: whether a server has allocations on a host that it is not on.
+    """
+
+    consumer: ConsumerId
+    server: str
+    text: str
+    is_wrong: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HealPlan:
     """The amounts that the consumers of a host get, and whether there is room.
 
     :param shares: the inventories of shares that the plan is for, by provider.
     :param has_nodes: the host reports its NUMA nodes.
+    :param untouched: the consumers that get nothing, and the servers of the host that are held
+        elsewhere.
     """
 
     host: str
     shares: Mapping[ProviderName, Mapping[str, Inventory]] = field(default_factory=dict)
     has_nodes: bool = False
     additions: tuple[Addition, ...] = ()
+    untouched: tuple[Untouched, ...] = ()
 
     @property
     def fits(self) -> bool:
@@ -68,6 +86,25 @@ def plan_additions(
     fitting = (addition.goes_to for addition in shares if not addition.limits)
     used = sum(fitting, holdings.total)
     return shares + _whole_additions(tree, used, without_anything, residents)
+
+
+def partial_shortfalls(
+    amounts: Mapping[ConsumerId, Amounts], owners: Mapping[ConsumerId, Owner]
+) -> tuple[Shortfall, ...]:
+    """Return what consumers with some shares hold less than they request.
+
+    nova-compute leaves such consumers alone, because the shares may be of an older flavor.
+
+    :param amounts: what each consumer holds of a whole host.
+    """
+    some = {c: held for c, held in amounts.items() if VCPU in held and VCPU_SHARES in held}
+    bare = {c: {VCPU: held[VCPU]} for c, held in some.items()}
+    due = missing_shares.missing_shares(bare, {c: o for c, o in owners.items() if c in bare})
+    return tuple(
+        replace(each, resources={VCPU_SHARES: missing})
+        for each in due
+        if (missing := each.shares - some[each.consumer][VCPU_SHARES]) > 0
+    )
 
 
 def without_anchor(tree: ProviderTree, holdings: Holdings[ProviderName]) -> frozenset[ConsumerId]:

@@ -6,7 +6,8 @@ are unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, fields
 from typing import Any, TypeVar
 
 from cpu_tiers.model.document import DocumentPlace
@@ -20,97 +21,60 @@ from cpu_tiers.tools.cloud_model.snapshot_servers import (
     SnapshotServers,
 )
 
-SERVERS = (
-    *("servers", "server_flavors", "server_images", "groups", "migrations", "host_aggregates"),
-    *("services", "down", "types", "unread"),
-)
+_KINDS = {
+    "servers": SnapshotServer,
+    "groups": ServerGroup,
+    "migrations": ServerMigration,
+    "host_aggregates": SnapshotAggregate,
+}
+_LISTS = ("server_flavors", "server_images")
+SERVERS = (*_KINDS, *_LISTS, "services", "down", "types", "unread")
 """The keys of a snapshot for servers."""
 
-_SERVER = (
-    *("name", "flavor", "state", "task", "locked", "lock_reason", "stays", "host", "project"),
-    *("zone", "hints", "image", "volume", "unread"),
-)
-_GROUP = ("name", "policy", "most", "members")
-_MIGRATION = ("server", "kind", "status", "source", "target")
-_AGGREGATE = ("name", "zone", "hosts", "metadata")
-_IMAGE = ("name", "properties")
+_KEYS = {"is_locked": "locked", "is_from_volume": "volume", "aggregates": "host_aggregates"}
+"""The keys of attributes with another name."""
+_NUMBERED = ("flavor", "image")
+"""The attributes that stand once in a list of the document; a server has the number."""
 
 _Value = TypeVar("_Value")
 
 
-class _Numbered:
-    """Values that stand once in a list of the document; servers have their numbers."""
-
-    def __init__(self, to_json: Callable[[Any], object]) -> None:
-        self._to_json = to_json
-        self._numbers: dict[str, int] = {}
-        self.bodies: list[object] = []
-
-    def number(self, value: object) -> int | None:
-        if value is None:
-            return None
-        key = repr(value)  # a flavor has a dict, which has no hash
-        if key not in self._numbers:
-            self._numbers[key] = len(self.bodies)
-            self.bodies.append(self._to_json(value))
-        return self._numbers[key]
+def _key(attribute: str) -> str:
+    return _KEYS.get(attribute, attribute)
 
 
 def servers_json(
     servers: SnapshotServers, flavor_json: Callable[[Flavor], object]
 ) -> dict[str, object]:
-    """Return the keys of the document, without empty values of servers."""
-    flavors, images = _Numbered(flavor_json), _Numbered(_image_json)
-    return {
-        "servers": {
-            uuid: _server_json(server, flavors, images) for uuid, server in servers.servers.items()
-        },
-        "server_flavors": flavors.bodies,
-        "server_images": images.bodies,
-        "groups": {
-            uuid: {"name": g.name, "policy": g.policy, "most": g.most, "members": list(g.members)}
-            for uuid, g in servers.groups.items()
-        },
-        "migrations": {
-            uuid: {key: getattr(migration, key) for key in _MIGRATION}
-            for uuid, migration in servers.migrations.items()
-        },
-        "host_aggregates": {
-            uuid: {
-                "name": a.name,
-                "zone": a.zone,
-                "hosts": [*a.hosts],
-                "metadata": dict(a.metadata),
-            }
-            for uuid, a in servers.aggregates.items()
-        },
-        "services": dict(servers.services),
-        "down": list(servers.down),
-        "types": dict(servers.types),
-        "unread": sorted(servers.unread),
+    """Return the keys of the document, without attributes that have their default."""
+    lists: dict[str, dict[str, tuple[int, object]]] = {name: {} for name in _NUMBERED}
+
+    def plain(value: object, attribute: str = "") -> object:
+        if isinstance(value, Flavor | Image):
+            # A flavor has a dict, which has no hash.
+            known = lists[attribute]
+            body = flavor_json(value) if isinstance(value, Flavor) else _image_json(value)
+            return known.setdefault(repr(value), (len(known), body))[0]
+        if isinstance(value, Mapping):
+            return {key: plain(each) for key, each in value.items()}
+        if isinstance(value, tuple | frozenset):
+            return sorted(value) if isinstance(value, frozenset) else list(value)
+        if isinstance(value, str | int | None):
+            return value
+        return {
+            _key(field.name): plain(each, field.name)
+            for field in fields(value)  # type: ignore[arg-type]  # a value of _KINDS
+            if (each := getattr(value, field.name)) != _default(field)
+        }
+
+    body: dict[str, object] = {
+        _key(field.name): plain(getattr(servers, field.name)) for field in fields(servers)
     }
+    return body | {f"server_{name}s": [b for _, b in lists[name].values()] for name in _NUMBERED}
 
 
-def _server_json(server: SnapshotServer, flavors: _Numbered, images: _Numbered) -> object:
-    always = {
-        "name": server.name,
-        "flavor": flavors.number(server.flavor),
-        "state": server.state,
-    }
-    further = {
-        "task": server.task,
-        "locked": server.is_locked,
-        "lock_reason": server.lock_reason,
-        "stays": server.stays,
-        "host": server.host,
-        "project": server.project,
-        "zone": server.zone,
-        "hints": {name: list(values) for name, values in server.hints.items()},
-        "volume": server.is_from_volume,
-        "unread": sorted(server.unread),
-    }
-    image = {} if server.image is None else {"image": images.number(server.image)}
-    return {**always, **{key: value for key, value in further.items() if value}, **image}
+def _default(field: Field[Any]) -> object:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _image_json(image: Image) -> object:
@@ -124,65 +88,72 @@ def read_servers(
 
     :param flavors: what ``server_flavors`` has.
     """
-    images = _each_of(at / "server_images", at.get(document, "server_images", list), _image)
+    bodies = at.get(document, "server_images", list)
+    images = [_image(at / "server_images" / n, body) for n, body in enumerate(bodies)]
+    reader = _Reader({"flavor": flavors, "image": images})
+    kinds: dict[str, dict[str, Any]] = {
+        key: {
+            uuid: reader.read(at / key / uuid, kind, body)
+            for uuid, body in at.get(document, key, dict).items()
+        }
+        for key, kind in _KINDS.items()
+    }
     return SnapshotServers(
-        servers={
-            uuid: _server(at / "servers" / uuid, body, flavors, images)
-            for uuid, body in at.get(document, "servers", dict).items()
-        },
-        groups=_all(at, document, "groups", _group),
-        migrations=_all(at, document, "migrations", _migration),
-        aggregates=_all(at, document, "host_aggregates", _aggregate),
-        services=_texts_by_key(at / "services", at.get(document, "services", dict)),
+        servers=kinds["servers"],
+        groups=kinds["groups"],
+        migrations=kinds["migrations"],
+        aggregates=kinds["host_aggregates"],
+        services=_texts_by_key(at, document, "services"),
         down=_texts(at, document, "down"),
-        types=_texts_by_key(at / "types", at.get(document, "types", dict)),
+        types=_texts_by_key(at, document, "types"),
         unread=frozenset(UNREAD) if document["version"] == 2 else _unread(at, document),
     )
 
 
-def _all(
-    at: DocumentPlace,
-    document: Mapping[str, Any],
-    key: str,
-    read: Callable[[DocumentPlace, Any], _Value],
-) -> dict[str, _Value]:
-    bodies = at.get(document, key, dict)
-    return {uuid: read(at / key / uuid, body) for uuid, body in bodies.items()}
+class _Reader:
+    """Reads values of a document: the default of an attribute says what the document may have.
 
+    :param numbered: the values of the lists of the document, by the attribute.
+    """
 
-def _each_of(
-    at: DocumentPlace, bodies: Iterable[object], read: Callable[[DocumentPlace, Any], _Value]
-) -> list[_Value]:
-    return [read(at / number, body) for number, body in enumerate(bodies)]
+    def __init__(self, numbered: Mapping[str, Sequence[object]]) -> None:
+        self._numbered = numbered
 
+    def read(self, at: DocumentPlace, kind: type[_Value], body: object) -> _Value:
+        """Return a value of a kind of :data:`_KINDS`."""
+        document = at.of(body, dict)
+        attributes = fields(kind)  # type: ignore[arg-type]  # a dataclass
+        at.check_keys(document, [_key(field.name) for field in attributes])
+        return kind(**{field.name: self._attribute(at, document, field) for field in attributes})
 
-def _server(
-    at: DocumentPlace, body: object, flavors: Sequence[Flavor], images: Sequence[Image]
-) -> SnapshotServer:
-    server = at.of(body, dict)
-    at.check_keys(server, _SERVER)
-    hints = at.get(server, "hints", dict)
-    return SnapshotServer(
-        name=at.get(server, "name", str),
-        flavor=_numbered(at, server, "flavor", flavors),
-        state=at.get(server, "state", str),
-        task=at.get(server, "task", str),
-        is_locked=_flag(at, server, "locked"),
-        lock_reason=at.get(server, "lock_reason", str),
-        stays=at.get(server, "stays", str),
-        host=at.get(server, "host", str),
-        project=at.get(server, "project", str),
-        zone=at.get(server, "zone", str),
-        hints={name: _texts(at / "hints", hints, name) for name in hints},
-        image=_numbered(at, server, "image", images),
-        is_from_volume=_flag(at, server, "volume"),
-        unread=_unread(at, server),
-    )
+    def _attribute(
+        self, at: DocumentPlace, document: Mapping[str, Any], field: Field[Any]
+    ) -> object:
+        key, default = _key(field.name), _default(field)
+        value = document.get(key, default)
+        if field.name in self._numbered:
+            return _numbered(at, document, key, self._numbered[field.name])
+        if field.name == "hints":
+            hints = at.get(document, key, dict)
+            return {name: _texts(at / key, hints, name) for name in hints}
+        if isinstance(default, bool):
+            if not isinstance(value, bool):
+                (at / key).wrong(value, "give true or false")
+            return value is True
+        if isinstance(default, int):
+            return (at / key).amount(value, 1)
+        if isinstance(default, frozenset):
+            return _unread(at, document)
+        if isinstance(default, tuple):
+            return _texts(at, document, key)
+        if isinstance(default, Mapping):
+            return _texts_by_key(at, document, key)
+        return at.get(document, key, str)
 
 
 def _numbered(
-    at: DocumentPlace, body: Mapping[str, Any], key: str, values: Sequence[_Value]
-) -> _Value | None:
+    at: DocumentPlace, body: Mapping[str, Any], key: str, values: Sequence[object]
+) -> object:
     number = body.get(key)
     if number is None:
         return None
@@ -190,13 +161,6 @@ def _numbered(
         return values[number]
     (at / key).wrong(number, f"give the number of one of server_{key}s, from 0")
     return None
-
-
-def _flag(at: DocumentPlace, body: Mapping[str, Any], key: str) -> bool:
-    value = body.get(key, False)
-    if not isinstance(value, bool):
-        (at / key).wrong(value, "give true or false")
-    return value is True
 
 
 def _unread(at: DocumentPlace, body: Mapping[str, Any]) -> frozenset[str]:
@@ -212,40 +176,13 @@ def _texts(at: DocumentPlace, body: Mapping[str, Any], key: str) -> tuple[str, .
     return tuple(dict.fromkeys((at / key).of(value, str) for value in values))
 
 
-def _texts_by_key(at: DocumentPlace, body: Mapping[str, Any]) -> Mapping[str, str]:
-    return {key: (at / key).of(value, str) for key, value in body.items()}
-
-
-def _group(at: DocumentPlace, body: object) -> ServerGroup:
-    group = at.of(body, dict)
-    at.check_keys(group, _GROUP)
-    return ServerGroup(
-        name=at.get(group, "name", str),
-        policy=at.get(group, "policy", str),
-        most=(at / "most").amount(group.get("most", 1), 1),
-        members=_texts(at, group, "members"),
-    )
-
-
-def _migration(at: DocumentPlace, body: object) -> ServerMigration:
-    migration = at.of(body, dict)
-    at.check_keys(migration, _MIGRATION)
-    return ServerMigration(**{key: at.get(migration, key, str) for key in _MIGRATION})
-
-
-def _aggregate(at: DocumentPlace, body: object) -> SnapshotAggregate:
-    aggregate = at.of(body, dict)
-    at.check_keys(aggregate, _AGGREGATE)
-    return SnapshotAggregate(
-        name=at.get(aggregate, "name", str),
-        zone=at.get(aggregate, "zone", str),
-        hosts=_texts(at, aggregate, "hosts"),
-        metadata=_texts_by_key(at / "metadata", at.get(aggregate, "metadata", dict)),
-    )
+def _texts_by_key(at: DocumentPlace, body: Mapping[str, Any], key: str) -> Mapping[str, str]:
+    return {
+        name: (at / key / name).of(value, str) for name, value in at.get(body, key, dict).items()
+    }
 
 
 def _image(at: DocumentPlace, body: object) -> Image:
     image = at.of(body, dict)
-    at.check_keys(image, _IMAGE)
-    properties = at.get(image, "properties", dict)
-    return Image(at.get(image, "name", str), _texts_by_key(at / "properties", properties))
+    at.check_keys(image, ("name", "properties"))
+    return Image(at.get(image, "name", str), _texts_by_key(at, image, "properties"))

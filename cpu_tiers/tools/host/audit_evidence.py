@@ -24,7 +24,7 @@ from cpu_tiers.tools.frame.ladder_options import has_driver
 from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind, due_weight
 from cpu_tiers.tools.libvirt.connection import read_capabilities, read_domains, read_hostname
 from cpu_tiers.tools.libvirt.domain import parse_domain
-from cpu_tiers.tools.placement.inventories import read_shares
+from cpu_tiers.tools.placement.inventories import held_elsewhere, read_shares
 from cpu_tiers.tools.placement.session import connect
 from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT, Domain, HostCgroups, HostLoad
 from cpu_tiers.tools.tiers.ladder import step_of_host
@@ -62,7 +62,7 @@ def gather(
     check_cpu_sets(host, options)
     domains = list(_domains(uri, unread))
     cgroups = _cgroups(uri, domains, unread)
-    allocated = _allocated(conf, name, unread, embedded=embedded)
+    allocated = _allocated(conf, name, domains, unread, embedded=embedded)
     measured = _measure(interval, cgroups, unread)
     default = DEFAULT_WEIGHT[cgroups.version if cgroups else 2]
     host_occupancy = promised_occupancy(host, conf, domains, default)
@@ -190,14 +190,22 @@ def _explain(uri: str, missing: list[Domain], unread: list[Finding]) -> None:
 
 
 def _allocated(
-    conf: cfg.ConfigOpts, name: str, unread: list[Finding], *, embedded: bool
+    conf: cfg.ConfigOpts,
+    name: str,
+    domains: Iterable[Domain],
+    unread: list[Finding],
+    *,
+    embedded: bool,
 ) -> HostShares | None:
     try:
         with (
             connect(conf, embedded=embedded) as client,
             _errors_as_findings(unread, "Placement"),
         ):
-            return read_shares(client, name)
+            shares = read_shares(client, name)
+            uuids = [domain.uuid for domain in domains if shares.capacity is not None]
+            absent = [uuid for uuid in uuids if uuid and uuid not in shares.held]
+            return replace(shares, elsewhere=held_elsewhere(client, absent))
     except PlacementMisconfigured as error:
         LOG.warning("The audit leaves out Placement: %s", str(error).partition(";")[0])
     return None

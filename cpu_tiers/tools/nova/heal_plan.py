@@ -15,7 +15,6 @@ from __future__ import annotations  # Nova fills `objects` when a service starts
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
-from typing import Any
 
 from nova import objects
 from nova.scheduler.utils import resources_from_flavor
@@ -32,23 +31,26 @@ from cpu_tiers.model.numa import OF_NODES
 from cpu_tiers.nova.consumers import (
     ComputeNode,
     find_consumer_records,
-    find_owners,
     find_share_shortfalls,
     moves_of,
+    owners_of,
 )
 from cpu_tiers.nova.convert_numa import to_guest_cpus
 from cpu_tiers.nova.numa.residents import find_residents
 from cpu_tiers.tools.accounting import healing
-from cpu_tiers.tools.accounting.healing import HealPlan, MovePlan, held_by_flavor
+from cpu_tiers.tools.accounting.healing import (
+    HealPlan,
+    MovePlan,
+    held_by_flavor,
+    partial_shortfalls,
+)
+from cpu_tiers.tools.nova.heal_places import evacuations, find_untouched
 from cpu_tiers.tools.placement import allocations
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import with_fresh_reads
 from cpu_tiers.tools.placement.sync import PlacementHost, read_host
 
 LOG = logging.getLogger(__name__)
-
-_EVACUATED = ("accepted", "pre-migrating", "done")
-"""The statuses in which a server still holds the host that it was evacuated from."""
 
 
 def plan_reshape(
@@ -115,21 +117,35 @@ def _heal(
     shares = healing.share_inventories(host.tree) if host else {}
     if host is None or not (shares or host.has_nodes):
         return HealPlan(host=compute_node.name)
-    lacking = find_share_shortfalls(compute_node, host.holdings.amounts) if shares else ()
-    residents, whole = _without_allocations(client, compute_node, host)
+    resting = [server for server in _resting(compute_node) if server.uuid not in host.holdings]
+    records = find_consumer_records(compute_node, host.holdings.keys(), host.holdings.keys())
+    untouched = find_untouched(client, compute_node, host, records, resting)
+    alone = {each.consumer for each in untouched}
+    held = {c: amounts for c, amounts in host.holdings.amounts.items() if c not in alone}
+    owners = owners_of(compute_node, records, held.keys())
+    lacking = (*missing_shares.missing_shares(held, owners), *partial_shortfalls(held, owners))
+    homeless = [server for server in resting if server.uuid not in alone]
+    residents, whole = _without_allocations(compute_node, host, homeless)
     additions = healing.plan_additions(
         host.tree,
         host.holdings,
-        _meant(lacking, servers),
+        _meant(lacking if shares else (), servers),
         _meant(whole, servers),
         residents,
     )
     anchorless = healing.without_anchor(host.tree, host.holdings)
-    owners = find_owners(compute_node, anchorless, host.holdings.keys())
-    meant = {c: owner for c, owner in owners.items() if not servers or owner.server in servers}
+    meant = {
+        c: owner
+        for c, owner in owners.items()
+        if c in anchorless and (not servers or owner.server in servers)
+    }
     additions = healing.with_anchors(additions, meant, ProviderName(compute_node.name))
     return HealPlan(
-        host=compute_node.name, shares=shares, has_nodes=host.has_nodes, additions=additions
+        host=compute_node.name,
+        shares=shares,
+        has_nodes=host.has_nodes,
+        additions=additions,
+        untouched=tuple(each for each in untouched if not servers or each.server in servers),
     )
 
 
@@ -138,23 +154,28 @@ def _meant(shortfalls: Iterable[Shortfall], servers: Collection[str]) -> list[Sh
     return [each for each in shortfalls if not servers or each.owner.server in servers]
 
 
-def _without_allocations(
-    client: PlacementClient, compute_node: ComputeNode, host: PlacementHost
-) -> tuple[Mapping[ConsumerId, Resident], list[Shortfall]]:
-    """Return residents and shortfalls of the host's servers without any allocation."""
-    servers: dict[ConsumerId, objects.Instance] = {
-        server.uuid: server
+def _resting(compute_node: ComputeNode) -> list[objects.Instance]:
+    """Return the servers of a host that are in no task.
+
+    A server in a task is left to that task, as by nova-manage placement heal_allocations.
+    """
+    return [
+        server
         for server in objects.InstanceList.get_by_host_and_node(
             compute_node.context,
             compute_node.host,
             compute_node.name,
             expected_attrs=["flavor", "numa_topology", "system_metadata"],
         )
-        # A server in a task is left to that task, as by nova-manage placement heal_allocations.
         if server.task_state is None
-        and server.uuid not in host.holdings
-        and not client.consumer(server.uuid).allocations
-    }
+    ]
+
+
+def _without_allocations(
+    compute_node: ComputeNode, host: PlacementHost, without: Iterable[objects.Instance]
+) -> tuple[Mapping[ConsumerId, Resident], list[Shortfall]]:
+    """Return residents and shortfalls of servers without any allocation."""
+    servers: dict[ConsumerId, objects.Instance] = {server.uuid: server for server in without}
     for uuid, server in list(servers.items()):
         if profile := server.flavor.extra_specs.get("accel:device_profile"):
             LOG.warning(
@@ -268,12 +289,8 @@ def _consumers(compute_node: ComputeNode) -> frozenset[ConsumerId]:
 def _evacuated(compute_node: ComputeNode) -> set[ConsumerId]:
     """Return the servers with allocations of a failed host and of the new host."""
     name = compute_node.name
-    moves: list[Any] = objects.MigrationList.get_by_filters(
-        compute_node.context,
-        {"host": compute_node.host, "migration_type": "evacuation", "status": list(_EVACUATED)},
-    )
     return {
         move.instance_uuid
-        for move in moves
+        for move in evacuations(compute_node)
         if move.source_node == name or (move.dest_node == name and move.status != "done")
     }

@@ -115,6 +115,19 @@ def read_shares(client: PlacementClient, host: str) -> HostShares:
     )
 
 
+def held_elsewhere(client: PlacementClient, guests: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the names of the providers of which guests hold something; not guests with nothing.
+
+    :param guests: the uuids of guests that hold nothing of their host, which are few.
+    """
+    held = {guest: client.consumer(guest).allocations for guest in guests}
+    return {
+        guest: tuple(client.provider(uuid).name for uuid in allocations)
+        for guest, allocations in held.items()
+        if allocations
+    }
+
+
 def read_excesses(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Excess, ...]:
     """Return the excesses of all providers of the cloud, sorted by the provider's name.
 

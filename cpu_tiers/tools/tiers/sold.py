@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from cpu_tiers.model.inventory import Inventory
@@ -99,9 +99,12 @@ class HostShares:
         that holds only other resources of the host.
     :param sale: what the inventories of the host sell; ``None`` without VCPU or VCPU_SHARES.
     :param excesses: the resource classes, of any kind, with more allocated than the capacity.
+    :param elsewhere: the guests that hold nothing of the host, by the uuid, with the names of the
+        providers of which they hold something.
     """
 
     capacity: int | None
     held: Mapping[str, int]
     sale: Sale | None = None
     excesses: tuple[Excess, ...] = ()
+    elsewhere: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -32,7 +32,8 @@ class AllocationHeal(NovaCommand, ListCommand):
     missing resources of a host are written, or none. The resources of a port are
     allocated on the device that the port is bound to, and are written to the port in
     Neutron; either all ports of a server are healed, or none. Servers without room on
-    their host are named, and the exit status is 1.
+    their host are named, and the exit status is 1. So are servers with allocations of a host
+    that Nova does not have them on; consumers of no server are named, and left alone, too.
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -65,6 +66,7 @@ class AllocationHeal(NovaCommand, ListCommand):
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         rows: list[tuple[object, ...]] = []
+        self._told: set[str] = set()
         reporting_hosts = requesting_ports = 0
         with ProgressLine("asking Nova") as progress, self.clients() as (cloud, client):
             parsed_args.server = server_ids(
@@ -77,7 +79,7 @@ class AllocationHeal(NovaCommand, ListCommand):
                 reporting_hosts += bool(plan.shares)
                 requesting_ports += ports.asking
                 self._log(plan, ports, parsed_args)
-        if not rows:
+        if not rows and not self.status:
             LOG.info(
                 "No server lacks resources (hosts that report shares: %d; ports with a"
                 " resource request: %d).",
@@ -95,6 +97,12 @@ class AllocationHeal(NovaCommand, ListCommand):
                 "it reports no shares",
                 "configure the host to report shares first: see the guide for compute hosts",
             )
+        # A server is of its own host, and of the host that Placement has it on.
+        new = [each for each in plan.untouched if each.text not in self._told]
+        self._told |= {each.text for each in new}
+        for each in new:
+            level = logging.ERROR if each.is_wrong else logging.WARNING
+            LOG.log(level, "Left alone: %s", each.text)
         for refusal in shortened(refusals([plan]), show_all=parsed_args.all):
             LOG.error("%s", refusal)
         if not plan.fits:
@@ -111,7 +119,7 @@ class AllocationHeal(NovaCommand, ListCommand):
         healed = len(ports.shortfalls) - len(refused)
         if parsed_args.apply and healed:
             LOG.info("%s: %d ports healed", plan.host, healed)
-        if refused or not plan.fits:
+        if refused or not plan.fits or any(each.is_wrong for each in plan.untouched):
             self.status = 1
 
 

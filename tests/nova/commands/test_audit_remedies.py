@@ -164,6 +164,21 @@ class Remedies(Computes):
         assert self.allocated(server) == {"one": 200}
         assert self.commands.audit(status=0) == {}
 
+    def test_placement_has_the_server_on_another_host(self) -> None:
+        (server,) = self.boot_tier(200)
+        two = self.start_host("two")
+        body = self.placement.get(f"/allocations/{server}", version="1.28").body
+        (held,) = body["allocations"].values()
+        body["allocations"] = {two: {"resources": held["resources"]}}
+        assert self.placement.put(f"/allocations/{server}", body, version="1.28").status == 204
+        advice = self.advice("claim")
+        assert f"openstack resource provider allocation delete {server}, then cpu-tiers" in advice
+        self.placement.delete(f"/allocations/{server}")
+        heal = ("allocation", "heal", "--apply", "--server", server, "--skip-ports")
+        self.commands.run(*heal)
+        assert self.allocated(server) == {"one": 200}
+        assert self.commands.audit(status=0) == {}
+
     def test_too_much_is_allocated(self) -> None:
         (server,) = self.boot_tier(200)
         self.set_shares(server, 300)

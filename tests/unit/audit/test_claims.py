@@ -3,6 +3,7 @@ import pytest
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.providers import Excess
+from cpu_tiers.tools.host.checks import audit
 from cpu_tiers.tools.tiers.domain import Domain
 from cpu_tiers.tools.tiers.sold import HostShares
 from tests.unit.audit.hosts import SHARED, evidence, guest, summary
@@ -36,6 +37,15 @@ def test_claims(domain: Domain, held: dict[str, int], found: tuple[int, str] | N
         text = f"it requests {found[0]} {VCPU_SHARES}, and {found[1]} is allocated to it"
         expected = [("claim", f"guest {domain.name}", text)]
     assert summary(host) == expected
+
+
+def test_a_guest_that_placement_has_on_another_host() -> None:
+    allocated = HostShares(capacity=800, held={}, elsewhere={"gold-uuid": ("two",)})
+    (finding,) = audit(evidence(GOLD, allocated=allocated))
+    assert finding.found.endswith("is allocated to it; Placement has it on two")
+    assert finding.do is not None
+    assert "its allocations are on another host than the server: openstack" in finding.do
+    assert "allocation delete gold-uuid, then cpu-tiers allocation heal" in finding.do
 
 
 def test_a_pinned_guest_where_nova_conf_has_neither_set() -> None:

@@ -5,10 +5,13 @@ guest, and the weights of cgroups beside the guests.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.tools.cloud_model.consumers import Consumers
+from cpu_tiers.tools.cloud_model.snapshot_servers import SnapshotServer, SnapshotServers
 from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind, due_weight, right_weights
 from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT, WEIGHTS, Domain, GuestCgroup, HostCgroups
 from cpu_tiers.tools.tiers.tier import has_novas_old_default, requested_amounts, shares_faults
@@ -122,7 +125,23 @@ def check_claims(evidence: Evidence) -> Iterator[Finding]:
         if requested != (allocation or 0):
             amount = "nothing on this host" if allocation is None else str(allocation)
             text = f"it requests {requested} {VCPU_SHARES}, and {amount} is allocated to it"
-            yield Finding.of_guest(Kind.CLAIM, domain, text)
+            finding = Finding.of_guest(Kind.CLAIM, domain, text)
+            elsewhere = allocated.elsewhere.get(domain.uuid or "", ())
+            yield _misplaced(finding, elsewhere) if elsewhere else finding
+
+
+def _misplaced(finding: Finding, elsewhere: Sequence[str]) -> Finding:
+    """Return the finding about a guest with the providers that it holds, and what mends that."""
+    server = finding.uuid or ""
+    servers = {server: SnapshotServer(name=server, host="here")}
+    said = SnapshotServers(servers=servers, unread=frozenset())
+    part, *_ = Consumers(said, {"here": "here"}).parts(server, elsewhere)
+    return replace(
+        finding,
+        found=f"{finding.found}; Placement has it on {', '.join(elsewhere)}",
+        do="if the guest is migrating, wait until the migration ends; if not, its allocations are"
+        f" {part.role}: {part.mend(())}",
+    )
 
 
 def _shared_cpus(evidence: Evidence, domain: Domain) -> CpuSet:
