@@ -1,6 +1,7 @@
 """Where servers are, by the words of a real nova-api: for ``cloud show``, the bill and plans."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -34,6 +35,8 @@ class TestPlaces(LibvirtMigrationMixin, Cloud):
         path = Path(self.useFixture(fixtures.TempDir()).path, "nova.conf")
         path.write_text("[filter_scheduler]\nquery_placement_for_vcpu_shares = true\n")
         self.conf = str(path)
+        self.arrives = threading.Event()
+        self.arrives.set()
         self.useFixture(fixtures.MockPatch(COPY, return_value="{}"))
         self.roots = {
             host: self.start_host(host, **{SHARES: 800}) for host in ("one", "two", "three")
@@ -124,7 +127,9 @@ class TestPlaces(LibvirtMigrationMixin, Cloud):
 
     def test_evacuated_and_the_old_host_is_down(self) -> None:
         self.go_down("one")
-        self._evacuate_server({"id": self.uuid}, expected_state="ACTIVE")
+        self._evacuate_server({"id": self.uuid})
+        self.api.post_server_action(self.uuid, {"os-start": None})
+        self._wait_for_state_change({"id": self.uuid}, "ACTIVE")
         new = self.host_of({"id": self.uuid})
         left = self.unsettled("one")[self.uuid]
         assert (left["kind"], left["is_on"]) == (
@@ -147,7 +152,7 @@ class TestPlaces(LibvirtMigrationMixin, Cloud):
         assert source["server"] == self.uuid
         assert source["mend"].startswith(f"openstack server resize confirm {self.uuid}")
         assert self.bill() == {self.api.project_id: (1, 200), None: (1, 300)}
-        (stays,) = self.command("plan", "drain", "one", "-f", "json", status=3)["stays"]
+        (stays,) = self.command("plan", "drain", "one", "-f", "json", status=3)["stay"]
         assert "that is not confirmed: openstack server resize confirm" in stays["why"]
         hosts = self.snapshot()
         assert hosts.servers is not None
@@ -157,15 +162,23 @@ class TestPlaces(LibvirtMigrationMixin, Cloud):
         assert self.bill() == {self.api.project_id: (1, 200)}
 
     def _migrate_stub(self, *arguments: Any, **options: Any) -> None:
-        """Look at the cloud while the guest is on its way."""
-        self.seen = (self.snapshot(), self.unsettled("one"), self.unsettled("two"), self.bill())
+        """Have the guest on its way until the test has looked."""
+        self.arrives.wait(300)
         super()._migrate_stub(*arguments, **options)
 
     def test_a_live_migration_in_progress(self) -> None:
+        self.arrives.clear()
         self.server = self.api.get_server(self.uuid)
         self.src, self.dest = self.computes["one"], self.computes["two"]
-        self._live_migrate(self.server, host="two")
-        snapshot, one, two, bill = self.seen
+        move_it = {"os-migrateLive": {"host": "two", "block_migration": "auto"}}
+        self.api.post_server_action(self.uuid, move_it)
+        self._wait_for_migration_status(self.server, ["running"])
+        try:
+            snapshot, bill = self.snapshot(), self.bill()
+            one, two = self.unsettled("one"), self.unsettled("two")
+        finally:
+            self.arrives.set()
+        self._wait_for_migration_status(self.server, ["completed"])
         assert snapshot.servers is not None
         ((migration, move),) = snapshot.servers.migrations.items()
         assert (move.kind, move.source, move.target) == ("live-migration", "one", "two")
@@ -182,7 +195,7 @@ class TestPlaces(LibvirtMigrationMixin, Cloud):
         assert wrong["mend"].startswith(
             f"openstack resource provider allocation delete {self.uuid}"
         )
-        (stays,) = self.command("plan", "drain", "one", "-f", "json", status=3)["stays"]
+        (stays,) = self.command("plan", "drain", "one", "-f", "json", status=3)["stay"]
         assert stays["server"] == self.uuid
         assert self.command("plan", "drain", "two", "-f", "json")["moves"] == []
         assert self.survives().startswith("Yes")
