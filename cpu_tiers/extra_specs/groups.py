@@ -60,6 +60,12 @@ def read_groups(flavor: Flavor, faults: FaultList) -> OwnGroups:
     )
 
 
+def states_shares(flavor: Flavor) -> bool:
+    """Tell whether an extra spec states an amount of shares, by either name, faulty or not."""
+    keys = (key for key in flavor.extra_specs if key.startswith("resources"))
+    return any(names.as_known(key.partition(":")[2]) == names.VCPU_SHARES for key in keys)
+
+
 def _parse_spec(
     where: str, key: str, value: str, drafts: dict[str, GroupDraft], faults: FaultList
 ) -> None:
@@ -88,21 +94,20 @@ def _parts(key: str) -> tuple[str, str, str] | None:
 
 
 def _add_resource(where: str, name: str, value: str, draft: GroupDraft, faults: FaultList) -> None:
-    amount, is_known = _amount(value), names.is_resource_class(name)
+    amount, known = _amount(value), names.as_known(name)
+    is_known = known == name and names.is_resource_class(name)
     if not is_known:
         faults.add(
             where,
             f"unknown resource class {name!r}",
             f"its name in Placement is {known}"
-            if (known := names.as_known(name)) != name
+            if known != name
             else advice(name, names.STANDARD_CLASSES, _CLASSES),
         )
     if amount is None:
         faults.add(where, f"got {value!r}", f"give a whole number from 0 to {names.MAX_AMOUNT}")
-    elif names.as_known(name) in draft.resources:
-        faults.add(where, "states the shares a second time", "leave out one of the two names")
     elif is_known:
-        draft.resources[names.as_known(name)] = amount
+        draft.resources[name] = amount
 
 
 def _amount(text: str) -> int | None:

@@ -49,7 +49,7 @@ Nova's moves look for the allocations of a server on the root provider."""
 
 
 def as_known(name: str) -> str:
-    """Return the name of a resource class in Placement: VCPU_SHARES of the specs is custom there.
+    """Return the name in Placement of a class in an option: VCPU_SHARES is custom there.
 
     Other names are returned unchanged.
     """

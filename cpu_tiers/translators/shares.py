@@ -5,6 +5,7 @@ Spec: cpu-performance-service-levels, "CPU Share Management"; decision D2.
 
 from collections.abc import Iterable, Sequence
 
+from cpu_tiers.extra_specs.groups import states_shares
 from cpu_tiers.extra_specs.shares import Shares, effective_shares, parse_shares
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.request import RequestGroup
@@ -20,11 +21,14 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
     A server that exists requests none if its extra specs for shares have a fault (decision D72).
 
     :raises ConflictingExtraSpecs: both extra specs for shares are set.
-    :raises InvalidInput: a value is not a number, or its weight is out of range.
+    :raises InvalidInput: a value is not a number, or its weight is out of range; or the flavor
+        states an amount of shares (``resources:…``) that Nova overlooks.
     """
     if not server.query_vcpu_shares:
         _shares(server)
         return []
+    if states_shares(server.flavor):
+        _ = server.own_groups  # has the faults
     amount = _shares_of_specs(server)
     if not server.nodes:
         return [RequestGroup(resources={VCPU_SHARES: amount})] if amount else []

@@ -51,6 +51,25 @@ def test_flavor_check_lists_every_fault_of_every_flavor(
     assert "flavors: 1, faults: 4" in result.stderr
 
 
+@pytest.mark.parametrize("key", ["resources:VCPU_SHARES", "resources_A:VCPU_SHARES"])
+def test_every_command_refuses_the_name_that_nova_overlooks(
+    run: Command, flavor: Command, placement_conf: Path, capabilities: str, key: str
+) -> None:
+    conf, bad = ("--config-file", placement_conf), flavor({key: "50"})
+    of_host = ("--capabilities", capabilities)
+    for command, status in {
+        ("flavor", "check", bad): 3,
+        ("request", "show", bad): 1,
+        ("weigh", bad): 1,
+        ("explain", bad): 1,
+        ("capacity", bad): 1,
+        ("domain", "show", bad, *of_host): 1,
+        ("flavor", "show", bad): 1,
+    }.items():
+        told = run(*conf, *command, status=status)
+        assert "its name in Placement is CUSTOM_VCPU_SHARES" in told.stdout + told.stderr, command
+
+
 PAGES = {"hw:mem_page_size": "2MB"}
 
 

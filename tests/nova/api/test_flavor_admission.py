@@ -58,6 +58,8 @@ class TestAdmission(Cloud):
         for shares in ("0", "20000"):
             answer = self.refused_boot({PLAIN: shares})
             assert answer.endswith(f"got '{shares}'; give a whole number from 1 to 10000")
+        answer = self.refused_boot({"resources:VCPU_SHARES": "50"})
+        assert answer.endswith("its name in Placement is CUSTOM_VCPU_SHARES")
         several = {**BOTH, "hw:cpu_policy": "pinned", "hw:numa_nodes": "0", "trait:HW_X": "maybe"}
         answer = self.refused_boot(several)
         for fault in ("both are set", "'pinned'", "hw:numa_nodes: got '0'", "'maybe'"):

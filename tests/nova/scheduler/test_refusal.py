@@ -94,6 +94,9 @@ def claimed(request_spec: objects.RequestSpec) -> dict[str, int]:
         pytest.param({**TIER, "hw:cpu_realtime": "x"}, 40, id="a word that Nova overlooks"),
         pytest.param({**TIER, "trait:CUSTOM_A": "x"}, 40, id="a trait that Nova overlooks"),
         pytest.param({**TIER, "resources:VGPU": "x"}, 40, id="an amount that Nova overlooks"),
+        pytest.param({"resources:VCPU_SHARES": "50"}, None, id="a class that Nova overlooks"),
+        pytest.param({"resources_A:VCPU_SHARES": "50"}, None, id="in a group"),
+        pytest.param({"resources:CUSTOM_VCPU_SHARES": "25.5"}, None, id="half a share"),
     ],
 )
 def test_a_faulty_flavor_is_refused_once(
@@ -110,6 +113,10 @@ def test_a_faulty_flavor_is_refused_once(
         text = "The server is moved though its flavor f is faulty"
         (warning,) = (each for each in caplog.records if each.getMessage().startswith(text))
         assert vars(warning)["instance_uuid"] == SERVER
+
+
+def test_what_nova_overlooks_refuses_no_flavor_without_shares() -> None:
+    assert claimed(spec({"resources:VGPU": "x"}, BOOT)) == {"VCPU": 4, "MEMORY_MB": 512}
 
 
 def test_a_boot_on_a_host_is_no_move() -> None:

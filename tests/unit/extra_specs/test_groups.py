@@ -1,9 +1,9 @@
+import os_resource_classes as orc
 import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.groups import OwnGroups
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.names import is_resource_class
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.translators import ServerRequest
 
@@ -88,7 +88,11 @@ def test_all_faults_at_once() -> None:
     assert len(caught.value.faults) == 4
 
 
-@pytest.mark.skipif(is_resource_class("VCPU_SHARES"), reason="os-resource-classes has it")
-def test_the_specs_own_name_of_the_class_is_told_apart() -> None:
-    with pytest.raises(InvalidInput, match="its name in Placement is CUSTOM_VCPU_SHARES"):
-        parse({"resources:VCPU_SHARES": "10"})
+@pytest.mark.parametrize("key", ["resources:VCPU_SHARES", "resources_A:VCPU_SHARES"])
+def test_the_specs_own_name_of_the_class_is_refused(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for classes in (orc.STANDARDS, [*orc.STANDARDS, "VCPU_SHARES"]):  # also one day
+        monkeypatch.setattr(orc, "STANDARDS", classes)
+        with pytest.raises(InvalidInput, match="its name in Placement is CUSTOM_VCPU_SHARES"):
+            parse({key: "10"})
