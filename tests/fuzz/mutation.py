@@ -16,14 +16,16 @@ _XML_WORD = re.compile(rb"(?<=['\">])[\w.+^, -]+(?=['\"<])")
 """The value of an attribute, or the text of an element."""
 
 _WORDS = (
-    b"", b"0", b"-1", b"1", b"1.5", b"1e999", b"65535", b"65536", b"2147483648", b"nan", b"inf",
+    b"", b"0", b"-1", b"1", b"1.5", b"1e999", b"65535", b"65536", b"2147483647",
+    b"2147483648", b"nan", b"inf",
     b"9" * 400, b"0-65535", b"1-0", b"^", b",", b":", b"=", b" ", b"\n", b"\x0b", b"\0", b"\xff",
     b"\xff\xff", "²".encode(), "\u2028".encode(), b"\\040", b")", b"(", b"<a/>", b"&amp;",
     b"true", b"x" * 300,
 )  # fmt: skip
 _INFINITE = "1e999"
 _VALUES: tuple[object, ...] = (
-    None, True, False, 0, -1, 1, 1.5, 65536, 2**31, 2**64, 10**400, _INFINITE, "", " ", "0", "x",
+    None, True, False, 0, -1, 1, 1.5, 65536, 2**31 - 1, 2**31, 2**64, 10**400, _INFINITE, "", " ",
+    "0", "x",
     "x" * 300, "\ud800", "\0", "\n", "²", "!A", "in:A,B", "CUSTOM_A", "VCPU", [], {}, [[]], [{}],
     {"": 0}, {"a": None},
 )  # fmt: skip

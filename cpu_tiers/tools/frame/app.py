@@ -97,6 +97,14 @@ class CpuTiersApp(App):
                 stream = MaskingStream(cast(TextIO, handler.stream))
                 handler.setStream(cast(TextIOWrapper, stream))
 
+    def clean_up(self, cmd: Any, result: int, err: BaseException | None) -> None:
+        """Name an error that says nothing, which cliff prints as an empty line."""
+        super().clean_up(cmd, result, err)
+        if isinstance(err, MemoryError):
+            self.LOG.error("out of memory: give the command more memory, or a smaller input")
+        elif err is not None and not str(err):
+            self.LOG.error("%r", err)
+
     def print_help_if_requested(self) -> None:
         """Print the help, with the list of commands wrapped to the width of the terminal."""
         stdout, self.stdout = self.stdout, io.StringIO()

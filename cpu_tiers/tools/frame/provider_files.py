@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ MARK = 'Made by "cpu-tiers inventory show -f provider-yaml"'
 """A text in the first lines of each file that cpu-tiers has made."""
 
 _MOST_BYTES = 2**20
+_MOST_DIGITS = 100
 
 Inventory = Mapping[str, Any]
 """The fields of an inventory, by their names in Placement."""
@@ -241,7 +243,7 @@ def read_provider_files(
             continue
         try:
             text = read_text(path)
-            entries += _entries(str(path), yaml.safe_load(text))
+            entries += _entries(str(path), yaml.load(text, _BoundedLoader))  # noqa: S506  # a safe one
         except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
             unreadable.append(_unreadable(path, error))
         else:
@@ -255,6 +257,33 @@ def read_provider_files(
     )
 
 
+class _BoundedLoader(yaml.SafeLoader):  # type: ignore[misc]  # see the import of yaml
+    """A safe loader whose values are no larger than a file may be."""
+
+    def construct_document(self, node: Any) -> Any:
+        if _size(node, {}) > _MOST_BYTES:
+            raise ValueError("its aliases stand for too many values, or for themselves")
+        try:
+            return super().construct_document(node)
+        except (yaml.YAMLError, RecursionError):
+            raise
+        except Exception as error:  # PyYAML raises errors of all kinds for an odd value
+            raise ValueError("a value does not fit its tag, such as !!int") from error
+
+
+def _size(node: Any, known: dict[int, int]) -> int:
+    """Return the number of values of a node, where each alias counts as what it stands for."""
+    if isinstance(node, yaml.ScalarNode):
+        if node.tag.endswith((":int", ":float")) and len(node.value) > _MOST_DIGITS:
+            raise ValueError(f"it has a number of more than {_MOST_DIGITS} characters")
+        return 1
+    if id(node) not in known:
+        known[id(node)] = _MOST_BYTES + 1  # for an alias inside of its own node
+        nodes = chain(*node.value) if isinstance(node, yaml.MappingNode) else node.value
+        known[id(node)] = 1 + sum(_size(each, known) for each in nodes)
+    return known[id(node)]
+
+
 def is_made(text: str) -> bool:
     """Tell whether cpu-tiers has made the text of a file."""
     return MARK in text[:1000]
@@ -266,7 +295,7 @@ def _unreadable(path: Path, error: Exception) -> Fault:
     reason = f"no YAML in line {mark.line + 1}" if mark else getattr(error, "strerror", None)
     return Fault(
         str(path),
-        f"nova-compute does not start with this file ({reason or error})",
+        f"nova-compute does not start with this file ({reason or str(error) or repr(error)})",
         "correct the file, or remove it",
     )
 
@@ -306,9 +335,9 @@ def _entries(path: str, document: Any) -> Iterator[ProviderEntry]:
         if len(identification) != 1 or not identification.keys() <= {"uuid", "name"}:
             raise ValueError("identification needs either uuid or name")
         ((by, key),) = identification.items()
-        yield ProviderEntry(
-            file=path, key=str(key), is_uuid=by == "uuid", shares=_shares(provider)
-        )
+        if not isinstance(key, str):
+            raise ValueError(f"the {by} of a provider is no text")
+        yield ProviderEntry(file=path, key=key, is_uuid=by == "uuid", shares=_shares(provider))
 
 
 def _shares(provider: Mapping[str, Any]) -> Inventory | None:
@@ -317,6 +346,8 @@ def _shares(provider: Mapping[str, Any]) -> Inventory | None:
     for item in additional if isinstance(additional, list) else ():
         fields = _mapping(item, "an inventory").get(VCPU_SHARES)
         shares = shares if fields is None else _mapping(fields, VCPU_SHARES)
+    if not all(type(value) in (int, float) for value in (shares or {}).values()):
+        raise ValueError(f"a field of {VCPU_SHARES} is no number")
     return shares
 
 

@@ -5,6 +5,7 @@ length of a request are bounded: a slow client is cut off.
 """
 
 import asyncio
+import logging
 import re
 import socket
 from argparse import ArgumentTypeError
@@ -18,6 +19,8 @@ from cpu_tiers.errors import InvalidInput
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
+
+LOG = logging.getLogger(__name__)
 
 _SYNTAX = r"(\[(?P<v6>[0-9A-Fa-f:.%\w]+)\]|(?P<name>[^\[\]:]+)):(?P<port>[0-9]{1,5})"
 
@@ -96,11 +99,21 @@ class MetricsServer:
                 if task in self._clients:
                     self._clients[task] = self._clients.pop(task)
                 writer.transport.set_write_buffer_limits(high=0)
-                writer.write(_answer_of(self._application, _environ(request.decode("latin-1"))))
+                writer.write(self._answer(_environ(request.decode("latin-1"))))
                 await writer.drain()  # until the kernel has the answer
                 writer.write_eof()
         self._clients.pop(task, None)
         writer.transport.abort()
+
+    def _answer(self, environ: dict[str, str]) -> bytes:
+        """Return an answer whatever the client accepts; 500 if the metrics cannot be made."""
+        for accepted in (environ["HTTP_ACCEPT"], ""):
+            try:
+                return _answer_of(self._application, {**environ, "HTTP_ACCEPT": accepted})
+            except Exception as error:  # of prometheus_client, about an odd version, or of metrics
+                failure = repr(error)
+        LOG.warning("A client gets no metrics: %s", failure)
+        return b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
 
 
 def _environ(request: str) -> dict[str, str]:

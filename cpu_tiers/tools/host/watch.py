@@ -108,23 +108,24 @@ def tell_file_faults(conf: cfg.ConfigOpts, name: str, held: int) -> int:
 def _ask_placement(host: WatchedHost, conf: cfg.ConfigOpts, name: Callable[[], str]) -> None:
     """Ask Placement again and again what the host sells, beside the readings.
 
-    Until Placement answers, the host sells what nova.conf says.
+    Until Placement answers, the host sells what nova.conf says. No failure ends the thread.
     """
 
     def ask() -> None:
         while True:
+            pause = _ASK_SECONDS
             try:
                 with connect(conf) as client:
                     shares = read_shares(client, name())
                     host.sale_by_placement = shares.sale
                 host.file_faults = tell_file_faults(conf, name(), sum(shares.held.values()))
-                time.sleep(_ASK_SECONDS)
             except PlacementMisconfigured as error:
                 LOG.info("nova.conf alone says what is sold: %s", str(error).partition(";")[0])
-                return
-            except CpuTiersError as error:
-                LOG.warning("Placement does not say what the host sells: %s", error)
-                time.sleep(_ASK_AGAIN_SECONDS)
+            except Exception as error:
+                text = str(error) if isinstance(error, CpuTiersError) else repr(error)
+                LOG.warning("Placement does not say what the host sells: %s", text)
+                pause = _ASK_AGAIN_SECONDS
+            time.sleep(pause)
 
     Thread(target=ask, name="placement", daemon=True).start()
 

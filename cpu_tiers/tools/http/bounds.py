@@ -8,7 +8,8 @@ classes of one's own; ``response_class`` is that of ``http.client``.
 
 import io
 import time
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from http.client import HTTPResponse
 from typing import Any
@@ -106,20 +107,53 @@ def bound(session: requests.Session, bounds: Bounds | None = None) -> None:
             manager.clear()  # pools that are open have no bounds
             manager.pool_classes_by_scheme = dict(pool_classes(bounds))
 
+    session.headers["Accept-Encoding"] = "gzip"
+
     def read(response: requests.Response, *_: Any, **__: Any) -> None:
-        # requests calls hooks before it reads the body. A compressed body may be endless, too.
+        # requests calls hooks before it reads the body. Without the header, urllib3 leaves the
+        # body as it is: before release 2.6, urllib3 decompresses a piece without a bound.
+        encoding = response.raw.headers.pop("Content-Encoding", "")
         pieces, length = [], 0
-        for piece in response.iter_content(_PIECE):
-            length += len(piece)
-            pieces.append(piece)
-            if length > bounds.length:
-                response.close()
+        try:
+            for piece in _decompressed(response.iter_content(_PIECE), encoding.strip().lower()):
+                length += len(piece)
+                pieces.append(piece)
                 bounds.check_length(length)
+        except AnswerRefused:
+            response.close()
+            raise
         response._content = b"".join(pieces)
 
     hooks = session.hooks["response"]
     if all(getattr(hook, "__qualname__", "") != read.__qualname__ for hook in hooks):
         hooks.append(read)
+
+
+def _decompressed(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+    """Yield a body in pieces of a bounded size.
+
+    :raises AnswerRefused: the body has another encoding than it says, or an unknown encoding.
+    """
+    if encoding in ("", "identity"):
+        yield from pieces
+        return
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise AnswerRefused(f"the answer has the encoding {encoding[:20]!r}, not gzip")
+    decoder = _decoder()
+    try:
+        for piece in pieces:
+            while piece:
+                yield decoder.decompress(piece, _PIECE)
+                piece = decoder.unconsumed_tail
+                if decoder.eof and (piece := decoder.unused_data):  # another member of gzip
+                    decoder = _decoder()
+    except zlib.error as error:
+        raise AnswerRefused(f"the answer is not {encoding}") from error
+
+
+def _decoder() -> Any:
+    """Return a decoder for gzip and zlib, by the header of the body."""
+    return zlib.decompressobj(32 + zlib.MAX_WBITS)
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

@@ -114,15 +114,15 @@ def _servers_by_root(
     return by_root
 
 
-def _dedicated(servers: Iterable[PlacedServer]) -> int:
-    """Return the number of dedicated vCPUs of servers."""
-    return sum(a.get(PCPU, 0) for s in servers for a in s.allocations.values())
+def _vcpus(servers: Iterable[PlacedServer], name: str) -> int:
+    """Return the number of shared (``VCPU``) or dedicated (``PCPU``) vCPUs of servers."""
+    return sum(a.get(name, 0) for s in servers for a in s.allocations.values())
 
 
 class _Pools:
     """The pools of CPUs of a host: a pool for each provider of VCPU.
 
-    A host of more CPUs than Linux can have, such as the host of a fake driver, has no floors.
+    A host of more CPUs or vCPUs than Linux can have, such as that of a fake driver, has no floors.
     """
 
     def __init__(self, host: HostProviders) -> None:
@@ -141,7 +141,8 @@ class _Pools:
     def parts(self, servers: Iterable[PlacedServer]) -> Iterable[tuple[str, Fraction, Fraction]]:
         """Yield the tier, the floor and the entitlement of servers, as parts of the promise."""
         servers = list(servers)
-        if self._cpus_per_share is None or self._cpus + _dedicated(servers) > MAX_CPU + 1:
+        cpus = max(self._cpus, _vcpus(servers, VCPU)) + _vcpus(servers, PCPU)
+        if self._cpus_per_share is None or cpus > MAX_CPU + 1:
             return
         contenders: dict[str, Contender] = {}
         promises: dict[str, tuple[str, Fraction]] = {}

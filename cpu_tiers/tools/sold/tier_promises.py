@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
+from cpu_tiers.model.cpu_set import MAX_CPU
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.tools.sold.sold import SoldCloud
 from cpu_tiers.tools.sold.sold_sums import TierRoom
@@ -39,8 +40,12 @@ class TierPromise(NamedTuple):
 
 
 def tier_promises(rooms: Iterable[TierRoom], cloud: SoldCloud) -> Iterator[TierPromise]:
-    """Yield what each tier is sold on each kind of host, the most frequent kind first."""
-    kinds = Counter(cloud.sales.values()).most_common()
+    """Yield what each tier is sold on each kind of host, the most frequent kind first.
+
+    A host of more CPUs than Linux can have, such as the host of a fake driver, keeps no promise.
+    """
+    sales = Counter(sale for sale in cloud.sales.values() if sale.cpus <= MAX_CPU + 1)
+    kinds = sales.most_common()
     for room in rooms:
         if room.shares and room.vcpus:
             for sale, hosts in kinds:

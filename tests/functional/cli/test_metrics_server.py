@@ -6,7 +6,8 @@ from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 from prometheus_client import Metric
@@ -132,6 +133,53 @@ def test_bytes_that_are_no_request_are_not_answered(
             assert client.recv(10) == b""
         assert b"process_cpu_seconds_total" in scrape(address)
     assert caplog.text == capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "accepted",
+    [
+        "application/openmetrics-text;version=x.y",
+        "text/plain;version=",
+        "text/plain;version=1." + "9" * 5_000,
+        "application/openmetrics-text; version=1.0.0; escaping=\xff",
+        ";;;=;version",
+    ],
+)
+def test_a_client_that_accepts_odd_things_gets_the_metrics(
+    accepted: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with bound(Address("127.0.0.1", 0), Nothing()) as server, answering(server) as address:
+        request = Request(f"http://{address}/metrics", headers={"Accept": accepted})
+        with urlopen(request, timeout=30) as answer:  # noqa: S310  # ours
+            assert b"process_cpu_seconds_total" in answer.read()
+    assert caplog.text == capfd.readouterr().err == ""
+
+
+def test_metrics_that_cannot_be_made_are_an_answer(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Broken:
+        def collect(self) -> Iterator[Metric]:
+            yield from ()
+            if failures:
+                raise failures.pop()
+
+    failures: list[Exception] = []
+    with bound(Address("127.0.0.1", 0), Broken()) as server, answering(server) as address:
+        for failure in (
+            RuntimeError("x"),
+            UnicodeEncodeError("latin-1", "", 0, 0, ""),
+            MemoryError(),
+        ):
+            failures += [failure, failure]  # also without what the client accepts
+            with pytest.raises(HTTPError, match="500"):
+                scrape(address)
+            assert f"A client gets no metrics: {failure!r}" in caplog.text
+        assert b"process_cpu_seconds_total" in scrape(address)
+        deadline = time.monotonic() + 10
+        while server._clients:  # each ends after its answer
+            assert time.monotonic() < deadline
+    assert "Traceback" not in caplog.text + capfd.readouterr().err
 
 
 def test_a_client_that_reads_nothing(

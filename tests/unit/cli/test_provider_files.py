@@ -4,6 +4,8 @@ The rules are those of Nova 34: ``provider_config.get_provider_configs`` and
 ``ResourceTracker._merge_provider_configs``.
 """
 
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from cpu_tiers.tools.frame.provider_files import (
     RootNames,
     effective_entry,
     lost_file,
+    read_provider_files,
     traps,
 )
 
@@ -96,6 +99,60 @@ def test_traps(entries: list[ProviderEntry], given: str, allowed: str) -> None:
 )
 def test_no_trap(entries: list[ProviderEntry]) -> None:
     assert not list(traps(files(*entries)))
+
+
+META = "meta: {schema_version: '1.0'}\n"
+GROWTH = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10)
+)
+"""A few hundred bytes that stand for 10^10 values."""
+MERGES = "a0: &a0 {k: v}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}\n" for n in range(1, 9)
+)
+OF_ALIAS = "providers: [{{identification: {{uuid: {}}}, inventories: {{additional: [{}]}}}}]"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x: !!int ''", "does not fit its tag"),
+        ("x: !!float ''", "does not fit its tag"),
+        ("x: !!bool maybe", "does not fit its tag"),
+        ("x: !!timestamp x", "does not fit its tag"),
+        ("x: !!int 0x", "does not fit its tag"),
+        ("x: 2001-13-45", "does not fit its tag"),
+        ("x: 1" + ":1" * 200_000, "a number of more than 100 characters"),
+        ("x: 0x" + "f" * 900_000, "a number of more than 100 characters"),
+        ("x: " + "9" * 5_000, "a number of more than 100 characters"),
+        ("x: &a {<<: *a}", "aliases stand for too many values, or for themselves"),
+        ("providers: &p [*p]", "aliases stand for too many values"),
+        (GROWTH + OF_ALIAS.format("*a9", ""), "aliases stand for too many values"),
+        (MERGES, "aliases stand for too many values"),
+        (OF_ALIAS.format("1", ""), "the uuid of a provider is no text"),
+        (OF_ALIAS.format("a", "{CUSTOM_VCPU_SHARES: {total: null}}"), "is no number"),
+        ("x: " + "[" * 10_000, "recursion"),
+        ("? [a]\n: b", "no YAML in line 2"),
+    ],
+)
+def test_a_file_that_no_parser_should_read_is_named(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(META + text)
+    start = time.process_time()
+    (fault,) = traps(read_provider_files(str(tmp_path), ROOT))
+    assert time.process_time() - start < 10
+    assert fault.where == str(path)
+    assert reason in fault.given
+
+
+def test_a_file_may_have_aliases(tmp_path: Path) -> None:
+    shares = "&s {CUSTOM_VCPU_SHARES: &i {total: 800, allocation_ratio: 2.0}}"
+    other = "{identification: {name: b}, inventories: {additional: [*s, {CUSTOM_A: {<<: *i}}]}}"
+    text = META + OF_ALIAS.format("a", shares)[:-1] + f", {other}]"
+    (tmp_path / "site.yaml").write_text(text)
+    found = read_provider_files(str(tmp_path), ROOT)
+    assert [each.shares for each in found.entries] == [SHARES, SHARES]
 
 
 def test_a_file_that_nova_refuses_is_a_trap() -> None:

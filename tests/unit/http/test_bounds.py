@@ -67,6 +67,14 @@ ANSWERS = {
     ),
     "a long body": (send(sized(b" " * 100_001)), LONG),
     "a compressed body that is long": (send(sized(ZIPPED, b"Content-Encoding: gzip\r\n")), LONG),
+    "a body compressed twice": (
+        send(sized(gzip.compress(ZIPPED), b"Content-Encoding: gzip, gzip\r\n")),
+        "the answer has the encoding 'gzip, gzip', not gzip",
+    ),
+    "a body that is not compressed": (
+        send(sized(b"{}", b"Content-Encoding: gzip\r\n")),
+        "the answer is not gzip",
+    ),
     "endless lines 100 Continue": (for_ever(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0), LONG),
     "slow lines 100 Continue": (for_ever(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.05), LATE),
     "a byte of a header at a time": (for_ever(OK, b"X", 0.05), LATE),
