@@ -70,7 +70,7 @@ def missing_shares(
     :param owners: a consumer without an owner has no shortfall.
     """
     requested = {
-        consumer: _requested_shares(owner, held[VCPU])
+        consumer: shares_of(owner, held[VCPU])
         for consumer, owner in owners.items()
         if lacks_shares(held := amounts.get(consumer, {}))
     }
@@ -187,7 +187,7 @@ def additions_of(
     return tuple(additions.values())
 
 
-def _requested_shares(owner: Owner, vcpus: int) -> int:
+def shares_of(owner: Owner, vcpus: int) -> int:
     """Return the shares of a server that exists: what nova-scheduler claims in a move, too."""
     server = ServerRequest(owner.flavor, owner.image)
     try:

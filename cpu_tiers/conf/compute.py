@@ -1,4 +1,4 @@
-"""``[compute]``: reports of NUMA nodes to Placement, and CPU policies that Nova does not know."""
+"""``[compute]``: reports of NUMA nodes, CPU policies, and changes of the tier of a server."""
 
 from oslo_config import cfg
 
@@ -55,6 +55,32 @@ nova-compute if it has loaded the driver. If the option is off, Nova alone
 decides about such flavors: it ignores ``hw:cpu_emulator_threads``, and
 refuses all others. Before turning the option off, resize the servers with
 such flavors.
+""",
+    ),
+    cfg.StrOpt(
+        "live_tier_change",
+        choices=[
+            ("refuse", "without room on the host: answer 409, which says what the host lacks"),
+            ("resize", "without room on the host: resize as Nova does, with a power-off"),
+        ],
+        help="""
+Carry out the resize of an ACTIVE server while the server runs, on its host,
+if the two flavors differ in nothing but the tier: ``quota:cpu_shares``,
+``quota:cpu_shares_multiplier`` and ``resources:CUSTOM_VCPU_SHARES``. The
+value says what happens if the server cannot get the shares where it runs.
+Not set: each resize is Nova's own.
+
+nova-api and nova-compute read this option. Set the option on the compute
+hosts first: by a trait, a host tells nova-api that its nova-compute changes
+the weight of a running guest. nova-api treats other hosts as hosts without
+room. Before turning the option off, confirm or revert the resizes of servers
+in the status VERIFY_RESIZE.
+
+Related options:
+
+* ``[filter_scheduler] query_placement_for_vcpu_shares``
+* ``[libvirt] report_vcpu_shares``
+* ``[DEFAULT] resize_confirm_window``
 """,
     ),
 ]

@@ -101,6 +101,9 @@ MULTIPLIER_TRAIT = "CUSTOM_COMPUTE_CPU_SHARES_MULTIPLIER"
 By this trait and by :data:`POLICY_TRAITS`, the root provider of a host tells the functions of
 cpu-tiers that nova-scheduler may require for a server (decision D76)."""
 
+TIER_CHANGE_TRAIT = "CUSTOM_COMPUTE_CPU_TIER_CHANGE"
+"""The trait of a host that changes the weight of a running guest when nova-api asks for it."""
+
 AMOUNTS_TRAIT = "CUSTOM_COMPUTE_CPU_AMOUNTS"
 """The trait of a host that accepts amounts of both VCPU and PCPU on one flavor."""
 

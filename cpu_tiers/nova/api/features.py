@@ -45,6 +45,11 @@ API = Service(
             switch="``[quota] count_vcpu_shares`` with unified limits",
             wrappers=("cpu_tiers.nova.api.shares_quota:SEAMS",),
         ),
+        Feature(
+            name="live tier changes",
+            option="compute.live_tier_change",
+            wrappers=("cpu_tiers.nova.api.tier_change:SEAMS",),
+        ),
     ),
 )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import time
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
@@ -25,12 +26,19 @@ from oslo_log import log as logging
 
 from cpu_tiers.conf import libvirt
 from cpu_tiers.errors import ExtensionError
-from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS, VCPU_SHARES, names_of_trait
+from cpu_tiers.extra_specs.shares import SHARES
+from cpu_tiers.model.names import (
+    MULTIPLIER_TRAIT,
+    POLICY_TRAITS,
+    TIER_CHANGE_TRAIT,
+    VCPU_SHARES,
+    names_of_trait,
+)
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, OF_TREE
 from cpu_tiers.nova import options
 from cpu_tiers.nova.compute import host_report, report_decision, shares_inventory
 from cpu_tiers.nova.compute.features import COMPUTE, NUMA_REPORTING
-from cpu_tiers.nova.compute.guest_weight import with_plain_shares
+from cpu_tiers.nova.compute.guest_weight import default_weight, with_plain_shares
 from cpu_tiers.nova.compute.host_report import Allocations, HostReport
 from cpu_tiers.nova.compute.report_decision import ReportDecision, StartingConsumers
 from cpu_tiers.nova.compute.start_refusal import refusals_end_process
@@ -44,11 +52,16 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
+_SETTLEMENT_SECONDS = 30.0
+"""The shortest time between two looks for pending changes of tiers: a host also reports itself
+when a server arrives."""
+
 
 class LibvirtDriver(driver.LibvirtDriver):
     """Nova's libvirt driver, which also reports NUMA nodes and shares and gives guests weights."""
 
     _plugins: Plugins | None = None
+    _next_settlement = 0.0
 
     def __init__(self, virtapi: VirtAPI, read_only: bool = False) -> None:
         """Register the options of cpu-tiers and turn on the features of nova-compute.
@@ -99,12 +112,15 @@ class LibvirtDriver(driver.LibvirtDriver):
         return xml if guest is None else self._plugins.with_elements(xml, guest)
 
     def _update_guest_cputune(self, guest: Guest, flavor: objects.Flavor) -> None:
+        super()._update_guest_cputune(guest, self._weighted(flavor, guest.uuid))
+
+    def _weighted(self, flavor: objects.Flavor, server: str) -> objects.Flavor:
+        """Return a flavor whose ``quota:cpu_shares`` is the weight that the guest must have."""
         # Nova does not start a guest with a weight on a host without the cpu controller.
         gives_least = (
             CONF.libvirt.least_weight_without_tier and self._host.is_cpu_control_policy_capable()
         )
-        plain = with_plain_shares(flavor, guest.uuid, gives_least=gives_least)
-        super()._update_guest_cputune(guest, plain)
+        return with_plain_shares(flavor, server, gives_least=gives_least)
 
     def update_provider_tree(
         self, provider_tree: NovaTree, nodename: str, allocations: Allocations | None = None
@@ -152,6 +168,41 @@ class LibvirtDriver(driver.LibvirtDriver):
         nodes = self._report(host, decision, before)
         if host.is_starting and host.allocations is not None:
             _reshape(host, decision, nodes, host.allocations)
+        if CONF.compute.live_tier_change and time.monotonic() > self._next_settlement:
+            from cpu_tiers.nova.compute import tier_change
+
+            self._next_settlement = time.monotonic() + _SETTLEMENT_SECONDS
+            tier_change.settle_all(CONF.host, self._set_weight)
+
+    def inject_network_info(self, instance: objects.Instance, nw_info: object) -> None:
+        """Set the weight of a running guest whose tier has changed: nova-api calls for it.
+
+        Nova's own method does nothing.
+        """
+        if CONF.compute.live_tier_change:
+            from cpu_tiers.nova.compute import tier_change
+
+            tier_change.settle(instance.uuid, self._set_weight)
+
+    def _set_weight(self, server: objects.Instance) -> None:
+        """Give a guest the weight of the flavor of its server, now and for its next start.
+
+        :raises libvirt.libvirtError: libvirt refuses.
+        """
+        try:
+            guest = self._host.get_guest(server)
+        except exception.InstanceNotFound:
+            return  # the guest gets its weight when it starts
+        weight = int(self._weighted(server.flavor, server.uuid).extra_specs.get(SHARES, 0))
+        weight = weight or default_weight()
+        is_active = guest.is_active()
+        flags = [driver.libvirt.VIR_DOMAIN_AFFECT_CONFIG]
+        flags += [driver.libvirt.VIR_DOMAIN_AFFECT_LIVE] if is_active else []
+        for flag in flags:  # libvirt does not accept both at once
+            guest._domain.setSchedulerParametersFlags({"cpu_shares": weight}, flag)
+        metadata = self.get_instance_driver_metadata(server, server.get_network_info())
+        guest.set_metadata(self._get_guest_config_meta(metadata), persistent=True, live=is_active)
+        LOG.info("The guest has weight %d now", weight, instance=server)
 
     def _ask_for_reshape(
         self,
@@ -218,6 +269,7 @@ def _set_traits(host: HostReport, decision: ReportDecision) -> None:
     host.tree.remove_traits(host.name, *(t for t in host.root.traits if t.startswith(OF_TREE)))
     reports_shares: bool = CONF.libvirt.report_vcpu_shares or bool(decision.kept_shares)
     switches = {NO_NUMA_TRAIT: decision.no_numa, MULTIPLIER_TRAIT: reports_shares}
+    switches[TIER_CHANGE_TRAIT] = bool(CONF.compute.live_tier_change)
     switches |= dict.fromkeys(POLICY_TRAITS, options.extends_cpu_policies())
     for trait, is_on in switches.items():
         change = host.tree.add_traits if is_on else host.tree.remove_traits

@@ -39,6 +39,11 @@ NUMA_REPORTING = Feature(
     wrappers=("cpu_tiers.nova.compute.numa.numa_pinning:SEAMS",),
     attributes=(Attribute(_TRACKER, "provider_tree"),),
 )
+TIER_CHANGES = Feature(
+    name="live tier changes",
+    option="compute.live_tier_change",
+    wrappers=("cpu_tiers.nova.compute.tier_change:SEAMS",),
+)
 PORT_TRAITS = Feature(
     name="port traits",
     option="filter_scheduler.query_placement_for_port_traits",
@@ -47,5 +52,12 @@ PORT_TRAITS = Feature(
 
 COMPUTE = Service(
     name="nova-compute",
-    features=(HOST_REPORT, GUEST_WEIGHTS, NUMA_REPORTING, PORT_TRAITS, CPU_POLICIES),
+    features=(
+        HOST_REPORT,
+        GUEST_WEIGHTS,
+        NUMA_REPORTING,
+        PORT_TRAITS,
+        TIER_CHANGES,
+        CPU_POLICIES,
+    ),
 )

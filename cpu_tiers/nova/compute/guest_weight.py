@@ -8,6 +8,7 @@ Spec: cpu-performance-service-levels, "CPU Share Management".
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
+from pathlib import Path
 from typing import Any
 
 from lxml.etree import _Element
@@ -51,6 +52,11 @@ def with_plain_shares(flavor: objects.Flavor, server: str, *, gives_least: bool)
     if specs.get(SHARES) == weight.get(SHARES):
         return flavor
     return with_specs(flavor, {key: v for key, v in specs.items() if key != SHARES} | weight)
+
+
+def default_weight() -> int:
+    """Return the weight of a guest without ``<shares>`` on this host, by its version of cgroup."""
+    return 100 if Path("/sys/fs/cgroup/cgroup.controllers").exists() else 1024
 
 
 def _keep_weight(original: Function, instance: objects.Instance, xml_doc: _Element) -> Any:

@@ -1,0 +1,273 @@
+"""Seams by which a resize that changes only the tier is carried out on the running server.
+
+Nova's API has done everything of a resize when it calls the wrapped functions: policy, lock,
+state, quota and image are checked, the task state is saved, and the action is on record.
+"""
+
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
+from typing import Any
+
+from nova import exception, objects
+from nova.compute import rpcapi, task_states, vm_states
+from nova.compute import utils as compute_utils
+from nova.rpc import get_notifier
+from nova.scheduler.client import report
+from oslo_log import log as logging
+from oslo_messaging import MessagingException
+from oslo_utils import timeutils
+
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES, parse_shares
+from cpu_tiers.model.names import TIER_CHANGE_TRAIT, VCPU_SHARES
+from cpu_tiers.nova import tier_changes
+from cpu_tiers.nova.convert import extra_specs, to_flavor
+from cpu_tiers.nova.no_answer import NO_ANSWER
+from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.seams import Function, seam
+from cpu_tiers.nova.tier_changes import EVENT, NO_EVENT, PENDING
+
+LOG = logging.getLogger(__name__)
+
+TIER = {MULTIPLIER, SHARES, f"resources:{VCPU_SHARES}", "resources:VCPU_SHARES"}
+"""The extra specs of a tier."""
+
+_MOVED = tuple(
+    f"{time}_{what}"
+    for time in ("old", "new")
+    for what in ("numa_topology", "pci_devices", "pci_requests", "resources")
+)
+"""What Nova's migration context has of a server that moves."""
+
+_SIZES = ("vcpus", "memory_mb", "root_gb", "ephemeral_gb", "swap", "rxtx_factor", "vcpu_weight")
+
+
+class NoRoomForTier(exception.InstanceNotReady):
+    """A server cannot get its new tier where it runs; nova-api answers 409."""
+
+    msg_fmt = "The tier of server %(instance_id)s cannot change while the server runs: %(reason)s"
+
+
+def differ_only_in_tier(old: objects.Flavor, new: objects.Flavor) -> bool:
+    """Tell whether a change of a server from one flavor to another is a change of the tier."""
+    rest = [
+        {key: value for key, value in extra_specs(each).items() if key not in TIER}
+        for each in (old, new)
+    ]
+    sizes = [[getattr(each, name) for name in _SIZES] for each in (old, new)]
+    return old.id != new.id and rest[0] == rest[1] and sizes[0] == sizes[1]
+
+
+def _change_tier(
+    original: Function,
+    self: object,
+    context: Any,
+    instance: objects.Instance,
+    scheduler_hint: object,
+    flavor: objects.Flavor,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """Change the tier of a running server; leave every other resize to Nova.
+
+    :raises NoRoomForTier: the tier cannot change, and the operator chose no power-off.
+    :raises nova.exception.InvalidRequest: the new flavor has no valid tier.
+    """
+    is_running = instance.vm_state == vm_states.ACTIVE
+    if not is_running or not differ_only_in_tier(instance.flavor, flavor):
+        return original(self, context, instance, scheduler_hint, flavor, *args, **kwargs)
+    change = _Change(context, instance, flavor)
+    try:
+        parse_shares(to_flavor(flavor))
+        change.carry_out()
+    except InvalidInput as error:
+        change.undo(error)
+        raise exception.InvalidRequest(str(error)) from error
+    except _Obstacle as obstacle:
+        if CONF.compute.live_tier_change == "refuse":
+            change.undo(obstacle)
+            raise NoRoomForTier(instance_id=instance.uuid, reason=obstacle) from obstacle
+        change.leave_to_nova(obstacle)
+        return original(self, context, instance, scheduler_hint, flavor, *args, **kwargs)
+
+
+class _Obstacle(Exception):
+    """The tier of a server cannot change while the server runs. The text says why."""
+
+
+class _Change:
+    """The change of a server to a flavor of another tier."""
+
+    def __init__(self, context: Any, instance: objects.Instance, flavor: objects.Flavor) -> None:
+        self._context, self._instance, self._flavor = context, instance, flavor
+        self._client = report.report_client_singleton()
+        self._grows = True
+
+    def carry_out(self) -> None:
+        """Claim the shares, give the server its new flavor, and have the host set the weight.
+
+        :raises _Obstacle: nothing has changed, but for a claim that the host gives back.
+        """
+        instance = self._instance
+        try:
+            self._claim()
+        except NO_ANSWER as error:
+            LOG.exception("No shares are claimed: %r", error, instance=instance)
+            raise _Obstacle("Placement does not answer") from error
+        compute_utils.notify_usage_exists(
+            get_notifier("compute", instance.host),
+            self._context,
+            instance,
+            instance.host,
+            current_period=True,
+        )
+        objects.InstanceActionEvent.event_start(
+            self._context, instance.uuid, EVENT, want_result=False, host=instance.host
+        )
+        if self._grows:
+            self._save_request()
+        migration = self._save_server()
+        # Nova confirms the first record with this status, so the server is saved before. If this
+        # process ends now, the host of the server does what is left.
+        migration.status = "finished"
+        migration.save()
+        if not self._grows:
+            self._save_request()
+        tier_changes.notify(instance, "resize", "resize_finish")
+        _ring(self._context, instance)
+
+    def _claim(self) -> None:
+        """Claim the shares that the server lacks for its new tier."""
+        context, instance = self._context, self._instance
+        root = tier_changes.root_of(instance)
+        if TIER_CHANGE_TRAIT not in self._client.get_provider_traits(context, root).traits:
+            raise _Obstacle(f"its host does not have the trait {TIER_CHANGE_TRAIT}")
+        # From now on, the host makes the allocations equal to the flavor that the server has in
+        # the end, however this process ends.
+        instance.system_metadata[PENDING] = context.request_id
+        instance.save(expected_task_state=[task_states.RESIZE_PREP])
+        held = self._client.get_allocs_for_consumer(context, instance.uuid)
+        shares = tier_changes.shares_on(self._client, root, held, instance, self._flavor)
+        lacking = sum(shares.values()) - tier_changes.amount(held, shares)
+        self._grows = lacking >= 0
+        if lacking <= 0:
+            return  # the host gives the difference back
+        claimed = tier_changes.with_amounts(held, shares)
+        if refusal := tier_changes.write(self._client, context, {instance.uuid: claimed}):
+            LOG.info("Placement refuses %d shares: %s", lacking, refusal, instance=instance)
+            raise _Obstacle(f"its host has no room for {lacking} more {VCPU_SHARES}")
+
+    def _save_request(self) -> None:
+        # The request spec of the API has further changes, which Nova does not save, either.
+        spec = objects.RequestSpec.get_by_instance_uuid(self._context, self._instance.uuid)
+        spec.flavor = self._flavor
+        spec.save()
+
+    def _save_server(self) -> objects.Migration:
+        """Save the server as resized; return its migration record, which is not finished yet."""
+        instance, old, new = self._instance, self._instance.flavor, self._flavor
+        migration = objects.Migration(
+            self._context.elevated(),
+            instance_uuid=instance.uuid,
+            migration_type="resize",
+            status="accepted",
+            source_compute=instance.host,
+            source_node=instance.node,
+            dest_compute=instance.host,
+            old_instance_type_id=old.id,
+            new_instance_type_id=new.id,
+        )
+        migration.create()
+        # Without devices, memory and pinned CPUs: at a confirm, Nova frees those of before, which
+        # the guest still has.
+        instance.migration_context = objects.MigrationContext(
+            self._context,
+            instance_uuid=instance.uuid,
+            migration_id=migration.id,
+            **dict.fromkeys(_MOVED),
+        )
+        instance.old_flavor, instance.new_flavor = old, new
+        instance.flavor, instance.instance_type_id = new, new.id
+        instance.system_metadata["old_vm_state"] = instance.vm_state
+        instance.vm_state, instance.task_state = vm_states.RESIZED, None
+        instance.save(expected_task_state=[task_states.RESIZE_PREP])
+        return migration
+
+    def undo(self, reason: Exception) -> None:
+        """Make the server as before its resize, and note the reason for the user."""
+        self._instance.task_state = None
+        self._forget()
+        objects.InstanceActionEvent.event_start(
+            self._context, self._instance.uuid, EVENT, want_result=False, host=self._instance.host
+        )
+        objects.InstanceActionEvent.event_finish_with_failure(
+            self._context, self._instance.uuid, EVENT, exc_val=str(reason), exc_tb=""
+        )
+
+    def leave_to_nova(self, reason: Exception) -> None:
+        """Note for the user why Nova resizes the server, which powers the server off."""
+        self._forget()
+        now = timeutils.utcnow()
+        event = objects.InstanceActionEvent(
+            self._context,
+            event=NO_EVENT,
+            start_time=now,
+            finish_time=now,
+            result="Success",
+            details=f"Nova resizes the server: {reason}"[:255],
+            host=self._instance.host,
+        )
+        event.create(self._instance.uuid, self._context.request_id)
+
+    def _forget(self) -> None:
+        self._instance.system_metadata.pop(PENDING, None)
+        self._instance.save(expected_task_state=[task_states.RESIZE_PREP])
+
+
+def _ring(context: Any, instance: objects.Instance) -> None:
+    """Have the host of a server carry out a pending change now, and not with its next report."""
+    try:
+        rpcapi.ComputeAPI().inject_network_info(context, instance)
+    except MessagingException as error:
+        LOG.warning("The host of the server does not hear of its tier: %r", error, instance=instance)
+
+
+def _revert(
+    original: Function,
+    self: object,
+    ctxt: Any,
+    instance: objects.Instance,
+    migration: objects.Migration,
+    host: str,
+    request_spec: objects.RequestSpec,
+) -> Any:
+    """Have the host give a running server its former tier back."""
+    if not tier_changes.is_live(migration):
+        return original(self, ctxt, instance, migration, host, request_spec)
+    objects.InstanceActionEvent.event_start(
+        ctxt, instance.uuid, EVENT, want_result=False, host=instance.host
+    )
+    instance.system_metadata[PENDING] = ctxt.request_id
+    instance.save(expected_task_state=[task_states.RESIZE_REVERTING])
+    _ring(ctxt, instance)
+
+
+SEAMS = (
+    seam(
+        "nova.conductor.api:ComputeTaskAPI.resize_instance",
+        "self, context, instance, scheduler_hint, flavor, reservations=None, clean_shutdown=True,"
+        " request_spec=None, host_list=None, do_cast=False",
+        _change_tier,
+    ),
+    seam(
+        "nova.compute.rpcapi:ComputeAPI.revert_resize",
+        "self, ctxt, instance, migration, host, request_spec",
+        _revert,
+    ),
+    seam("nova.compute.rpcapi:ComputeAPI.inject_network_info", "self, ctxt, instance"),
+    seam(
+        "nova.scheduler.client.report:SchedulerReportClient.get_provider_traits",
+        "self, context, rp_uuid",
+    ),
+    *tier_changes.SEAMS,
+)
