@@ -39,6 +39,7 @@ TRAITS = "filter_scheduler.require_host_traits"
 REFUSE = "api.refuse_faulty_flavors"
 QUOTA = "quota.count_vcpu_shares"
 PORTS = "filter_scheduler.query_placement_for_port_traits"
+TIER_CHANGE = "compute.live_tier_change"
 LEAST = "libvirt.least_weight_without_tier"
 MULTIPLIER = "filter_scheduler.resource_provider_weight_multiplier"
 SAME_HOST = "filter_scheduler.resource_provider_same_host_weight_multiplier"
@@ -48,6 +49,7 @@ EVERYTHING = (
     *(SHARES, QUERY, NODES, POLICIES, TRAITS, REFUSE, PORTS, GIVES_BACK, LACKING, RECORD),
     LEAST,
     QUOTA,
+    TIER_CHANGE,
 )
 
 CPUS = {
@@ -59,6 +61,10 @@ ADMISSION = {
     "nova.compute.api.API._validate_and_build_base_options",
     "nova.compute.api.API._validate_flavor_image_numa_pci",
     "nova.compute.api.API._validate_numa_rebuild",
+}
+TIERS = {
+    "nova.compute.rpcapi.ComputeAPI.revert_resize",
+    "nova.conductor.api.ComputeTaskAPI.resize_instance",
 }
 SCORES = {
     "nova.scheduler.host_manager.HostState.consume_from_request",
@@ -93,7 +99,8 @@ def conf() -> Iterator[None]:
 def switch_on(*names: str) -> None:
     for name in names:
         group, option = name.split(".")
-        CONF.set_override(option, "/nowhere/decisions" if name == RECORD else True, group)
+        values = {RECORD: "/nowhere/decisions", TIER_CHANGE: "refuse"}
+        CONF.set_override(option, values.get(name, True), group)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +115,8 @@ def switch_on(*names: str) -> None:
         ),
         pytest.param(api.API.start, (REFUSE,), ADMISSION, id="nova-api, faulty flavors"),
         pytest.param(api.API.start, (QUOTA,), set(), id="nova-api, no unified limits"),
+        pytest.param(api.API.start, (TIER_CHANGE,), TIERS, id="nova-api, tiers"),
+        pytest.param(COMPUTE.start, (TIER_CHANGE,), DRIVER, id="nova-compute, tiers"),
         pytest.param(start_scheduler, (), SCORES, id="nova-scheduler: only what scores need"),
         pytest.param(start_scheduler, (NODES,), SCORES, id="nova-scheduler, for nova-compute"),
         pytest.param(start_scheduler, (SHARES,), SCORES | CLAIMS, id="nova-scheduler, shares"),

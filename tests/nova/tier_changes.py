@@ -1,6 +1,7 @@
 """A cloud in which a resize between tiers is carried out on the running server."""
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -149,7 +150,10 @@ class TierChanges(Computes):
         return [(each["event"], each["result"], each["details"]) for each in reversed(events)]
 
     def check(self, server: str, tier: str, *, weight: int, shares: int) -> None:
-        """Check everything that tells the tier of a server."""
+        """Check everything that tells the tier of a server, once nothing is pending."""
+        deadline = time.monotonic() + 60
+        while self.is_pending(server) and time.monotonic() < deadline:
+            time.sleep(0.05)
         assert self.flavors_of(server) == (tier, tier)
         assert self.shares_of(server) == shares
         assert self.domain_shares(server, self.host_of({"id": server})) == str(weight)

@@ -71,14 +71,14 @@ def _is_settled(context: RequestContext, uuid: str, set_weight: SetWeight) -> bo
     pending, now = server.system_metadata[PENDING], _read(context, uuid)
     if now.system_metadata.get(PENDING) != pending or now.flavor.id != server.flavor.id:
         return False
-    del now.system_metadata[PENDING]
-    now.instance_type_id = now.flavor.id  # if nova-api ended while it saved the server
-    now.save(expected_task_state=[None])
-    context.request_id = pending
     with contextlib.suppress(
         exception.InstanceActionNotFound, exception.InstanceActionEventNotFound
     ):
+        context.request_id = pending
         objects.InstanceActionEvent.event_finish(context, uuid, EVENT, want_result=False)
+    del now.system_metadata[PENDING]
+    now.instance_type_id = now.flavor.id  # if nova-api ended while it saved the server
+    now.save(expected_task_state=[None])
     return True
 
 

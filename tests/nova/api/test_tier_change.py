@@ -1,12 +1,28 @@
 """A resize between two tiers, carried out on the running server."""
 
-import pytest
-from nova.tests.functional.api.client import OpenStackApiException
+from datetime import timedelta
+from typing import ClassVar
 
+import fixtures
+import pytest
+from nova import context as nova_context
+from nova.conductor.rpcapi import ComputeTaskAPI
+from nova.tests.functional.api.client import OpenStackApiException
+from oslo_utils import fixture as timeutils_fixture
+from oslo_utils import timeutils
+
+from cpu_tiers.conf import libvirt
+from cpu_tiers.model.names import TIER_CHANGE_TRAIT
+from cpu_tiers.nova import options
+from tests.nova.computes import MULTIPLIER, PLAIN, SHARES
 from tests.nova.tier_changes import TierChanges
+
+LIVE = ("live_tier_change", "Success", None)
 
 
 class TestTierChange(TierChanges):
+    """Without room, nova-api refuses."""
+
     def test_up_and_confirm(self) -> None:
         server = self.boot_on("one", self.flavors["bronze"])
         connection = self.computes["one"].driver._host.get_connection()
@@ -14,9 +30,223 @@ class TestTierChange(TierChanges):
         self.check(server, "bronze", weight=20, shares=20)
         self.resize(server, "gold")
         self.check(server, "gold", weight=200, shares=200)
-        assert self.events_of(server) == [("live_tier_change", "Success", None)]
-        assert "<nova:flavor name=\"gold\"" in self.weights.metadata[server]
+        assert self.events_of(server) == [LIVE]
+        assert '<nova:flavor name="gold"' in self.weights.metadata[server]
+        self.report(server)
+        self.check(server, "gold", weight=200, shares=200)
         self.confirm(server)
         self.check(server, "gold", weight=200, shares=200)
+        assert self.held(self.migration_of(server)) == {}
         assert connection.lookupByUUIDString(server) is domain
         assert domain.info()[0] == 1  # running
+
+    def test_down_keeps_the_difference_until_the_confirm(self) -> None:
+        server = self.boot_on("one", self.flavors["gold"])
+        self.resize(server, "silver")
+        self.check(server, "silver", weight=100, shares=100)
+        assert self.held(self.migration_of(server)) == {"one": {SHARES: 100}}  # 200 - 100
+        self.confirm(server)
+        self.check(server, "silver", weight=100, shares=100)
+        assert self.held(self.migration_of(server)) == {}
+
+    def test_revert(self) -> None:
+        for old, new, shares in (("bronze", "gold", 20), ("gold", "bronze", 200)):
+            server = self.boot_on("one", self.flavors[old])
+            self.resize(server, new)
+            # Others take all that is left: what the revert needs is kept.
+            left = 800 - self.tree.used()["one"][SHARES]
+            rest = self.boot_on("one", self.flavor(f"rest of {old}", {PLAIN: str(left)}))
+            self.revert(server)
+            self.check(server, old, weight=shares, shares=shares)
+            assert self.held(self.migration_of(server)) == {}
+            assert self.events_of(server) == [LIVE]
+            for each in (server, rest):
+                self._delete_server({"id": each})
+
+    def test_no_tier_to_tier_and_back(self) -> None:
+        options.register(libvirt)
+        self.flags(least_weight_without_tier=True, group="libvirt")
+        server = self.boot_on("one", self.flavors["none"])
+        self.check(server, "none", weight=2, shares=0)
+        self.resize(server, "silver")
+        self.check(server, "silver", weight=100, shares=100)
+        self.confirm(server)
+        self.resize(server, "none")
+        self.check(server, "none", weight=2, shares=0)
+        self.confirm(server)
+        assert self.shares_of(server) == 0
+
+    def test_the_other_extra_specs_of_a_tier(self) -> None:
+        server = self.boot_on("one", self.flavors["bronze"])
+        for specs, weight, shares in (
+            ({PLAIN: "30"}, 30, 30),
+            ({PLAIN: "40", f"resources:{SHARES}": "60"}, 40, 60),
+        ):
+            self.resize(server, self.flavor(f"plain {weight}", specs, vcpus=2))
+            self.check(server, f"plain {weight}", weight=weight, shares=shares)
+            self.confirm(server)
+
+    def test_no_room(self) -> None:
+        """The user learns what is lacking, and the server is as before."""
+        server = self.boot_on("one", self.flavors["bronze"])
+        self.boot_on("one", self.flavor("rest", {PLAIN: "601"}))  # 800 - 20 - 601 = 179
+        with pytest.raises(OpenStackApiException, match="(?s)409.*no room for 180 more") as caught:
+            self.resize(server, "gold")
+        assert SHARES in str(caught.value)
+        self._wait_for_state_change({"id": server}, "ACTIVE")
+        self.check(server, "bronze", weight=20, shares=20)
+        ((event, result, details),) = self.events_of(server)
+        assert (event, result) == ("live_tier_change", "Error")
+        assert details == f"its host has no room for 180 more {SHARES}"
+        self.resize(server, "silver")  # 80 of 179
+        self.check(server, "silver", weight=100, shares=100)
+
+    def test_a_faulty_tier_is_refused(self) -> None:
+        server = self.boot_on("one", self.flavors["bronze"])
+        both = self.flavor("both", {MULTIPLIER: "1", PLAIN: "2"}, vcpus=2)
+        with pytest.raises(OpenStackApiException, match="(?s)400.*flavor both"):
+            self.resize(server, both)
+        self.check(server, "bronze", weight=20, shares=20)
+        self.resize(server, "gold")
+
+    def test_what_else_differs_is_novas(self) -> None:
+        """So is a server that is shut off: no power-off is in question."""
+        server = self.boot_on("one", self.flavors["bronze"])
+        gold = {MULTIPLIER: "100"}
+        for number, flavor in enumerate(
+            (
+                self.flavor("larger", gold, vcpus=3),
+                self.flavor("with a trait", {**gold, "trait:COMPUTE_NODE": "required"}, vcpus=2),
+            )
+        ):
+            self.resize(server, flavor)
+            assert self.weights.set == []
+            assert self.host_of({"id": server}) == ("two", "one")[number]
+            self.confirm(server)
+        self.api.post_server_action(server, {"os-stop": None})
+        self._wait_for_state_change({"id": server}, "SHUTOFF")
+        self.resize(server, "gold")
+        assert self.weights.set == []
+
+    def test_the_states_in_which_nova_refuses(self) -> None:
+        server = self.boot_on("one", self.flavors["bronze"])
+        for begin, end, state in (
+            ({"pause": {}}, {"unpause": {}}, "PAUSED"),
+            ({"suspend": {}}, {"resume": {}}, "SUSPENDED"),
+        ):
+            self.api.post_server_action(server, begin)
+            self._wait_for_state_change({"id": server}, state)
+            with pytest.raises(OpenStackApiException, match="409"):
+                self.resize(server, "gold")
+            self.api.post_server_action(server, end)
+            self._wait_for_state_change({"id": server}, "ACTIVE")
+        instance = self.instance(server)
+        for task in ("migrating", "image_snapshot", "resize_prep"):
+            instance.task_state = task
+            instance.save()
+            with pytest.raises(OpenStackApiException, match="409"):
+                self.resize(server, "gold")
+        instance.task_state = None
+        instance.save()
+        self.check(server, "bronze", weight=20, shares=20)
+
+    def test_resize_confirm_window(self) -> None:
+        """Nova confirms by itself, with the migration record as we have saved it."""
+        server = self.boot_on("one", self.flavors["bronze"])
+        self.resize(server, "gold")
+        self.flags(resize_confirm_window=20)
+        for seconds, state in ((10, "VERIFY_RESIZE"), (40, "ACTIVE")):
+            later = timeutils.utcnow() + timedelta(seconds=seconds)
+            context = nova_context.get_admin_context()
+            with self.on_host(server), timeutils_fixture.TimeFixture(later):
+                self.computes["one"].manager._poll_unconfirmed_resizes(context)
+                self._wait_for_state_change({"id": server}, state)
+        self.check(server, "gold", weight=200, shares=200)
+
+    def test_delete_before_the_confirm(self) -> None:
+        server = self.boot_on("one", self.flavors["gold"])
+        self.resize(server, "bronze")
+        migration = self.migration_of(server)
+        with self.on_host(server):
+            self._delete_server({"id": server})
+        assert self.held(server) == self.held(migration) == {}
+
+    def test_moves_afterwards(self) -> None:
+        server = self.boot_on("one", self.flavors["bronze"])
+        self.resize(server, "gold")
+        self.confirm(server)
+        with self.on_host(server):
+            self._reboot_server({"id": server}, hard=True)
+        self.check(server, "gold", weight=200, shares=200)
+        self._migrate_server({"id": server})
+        self.confirm(server)
+        assert self.host_of({"id": server}) == "two"
+        self.check(server, "gold", weight=200, shares=200)
+        self.resize(server, "silver")  # and back by the same way, on the other host
+        self.confirm(server)
+        self.check(server, "silver", weight=100, shares=100)
+
+    def test_notifications(self) -> None:
+        server = self.boot_on("one", self.flavors["bronze"])
+        self.notifier.reset()
+        self.resize(server, "gold")
+        events = [each["event_type"] for each in self.notifier.versioned_notifications]
+        expected = [
+            f"instance.{action}.{phase}"
+            for action in ("resize", "resize_finish")
+            for phase in ("start", "end")
+        ]
+        assert [event for event in events if event in expected] == expected
+        assert "instance.exists" in events  # the bill of the time before, with the old flavor
+        ends = {
+            each["event_type"]: each["payload"]["nova_object.data"]
+            for each in self.notifier.versioned_notifications
+        }
+        flavor = ends["instance.resize_finish.end"]["flavor"]["nova_object.data"]["name"]
+        before = ends["instance.exists"]["flavor"]["nova_object.data"]["name"]
+        assert (before, flavor) == ("bronze", "gold")
+
+
+class TestNovaResizes(TierChanges):
+    """Without room, Nova resizes the server, with a power-off."""
+
+    choice: ClassVar[str] = "resize"
+
+    def test_no_room(self) -> None:
+        server = self.boot_on("one", self.flavors["bronze"])
+        self.boot_on("one", self.flavor("rest", {PLAIN: "601"}))
+        self.resize(server, "gold")
+        assert self.host_of({"id": server}) == "two"
+        assert self.weights.set == []
+        self.confirm(server)
+        self.check(server, "gold", weight=200, shares=200)
+        server = self.boot_on("one", self.flavors["bronze"])
+        self.resize(server, "gold")
+        names = {event: details for event, _, details in self.events_of(server)}
+        reason = f"Nova resizes the server: its host has no room for 180 more {SHARES}"
+        assert names["no_live_tier_change"] == reason
+        assert "live_tier_change" not in names
+
+    def test_a_host_that_does_not_hear(self) -> None:
+        """Nova's own driver, an older one, or one with the option off does not have the trait."""
+        server = self.boot_on("one", self.flavors["bronze"])
+        url = f"/resource_providers/{self.compute_rp_uuids['one']}/traits"
+        traits = self.placement.get(url, version="1.6").body
+        traits["traits"].remove(TIER_CHANGE_TRAIT)
+        self.placement.put(url, traits, version="1.6")
+        self.resize(server, "gold")
+        assert self.host_of({"id": server}) == "two"
+        assert "its host does not have the trait" in str(self.events_of(server))
+
+
+class TestOff(TierChanges):
+    choice: ClassVar[str | None] = None
+
+    def test_the_resize_is_novas(self) -> None:
+        cast = self.useFixture(
+            fixtures.MockPatchObject(ComputeTaskAPI, "migrate_server", autospec=True)
+        )
+        server = self.boot_on("one", self.flavors["bronze"])
+        self.api.post_server_action(server, {"resize": {"flavorRef": self.flavors["gold"]}})
+        cast.mock.assert_called_once()
+        assert not self.is_pending(server)

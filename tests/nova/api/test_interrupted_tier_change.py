@@ -1,0 +1,241 @@
+"""A change of the tier that is interrupted, lost, refused, or made by many at the same time."""
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pkgutil import resolve_name
+from typing import Any
+
+import fixtures
+from nova import context as nova_context
+from nova.compute.rpcapi import ComputeAPI
+from nova.tests.functional.api.client import OpenStackApiException
+
+from tests.nova.computes import PLAIN, SHARES
+from tests.nova.tier_changes import TierChanges
+
+WRITES = (
+    "nova.db.main.api.instance_update_and_get_original",
+    "nova.db.main.api.instance_extra_update_by_uuid",
+    "nova.db.main.api.migration_create",
+    "nova.db.main.api.migration_update",
+    "nova.db.main.api.action_event_start",
+    "nova.db.main.api.action_event_finish",
+    "nova.objects.request_spec.RequestSpec.save",
+    "nova.scheduler.client.report.SchedulerReportClient.post",
+    "nova.compute.rpcapi.ComputeAPI.inject_network_info",
+    "nova.virt.libvirt.guest.Guest.set_metadata",
+)
+"""Everything that a change of a tier writes."""
+
+
+class Killed(BaseException):
+    """The process has ended: nothing of Nova catches this."""
+
+
+class Kills(fixtures.Fixture):
+    """Ends a process after so many writes, between two of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left: int | None = None
+        self.has_killed = False
+
+    def _setUp(self) -> None:  # noqa: N802  # fixtures looks for this name
+        for name in WRITES:
+            module, _, attribute = name.rpartition(".")
+            owner = resolve_name(module)
+            self.useFixture(fixtures.MonkeyPatch(name, self._counting(getattr(owner, attribute))))
+
+    def _counting(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def write(*args: Any, **kwargs: Any) -> Any:
+            if self.left is not None:
+                if not self.left:
+                    self.has_killed = True
+                    raise Killed
+                self.left -= 1
+            return original(*args, **kwargs)
+
+        return write
+
+    @contextlib.contextmanager
+    def after(self, writes: int) -> Iterator[None]:
+        self.left, self.has_killed = writes, False
+        try:
+            with contextlib.suppress(Killed):
+                yield
+        finally:
+            self.left = None
+
+
+class TestPending(TierChanges):
+    def lose_rings(self) -> Any:
+        return self.useFixture(fixtures.MockPatchObject(ComputeAPI, "inject_network_info"))
+
+    def test_a_lost_ring(self) -> None:
+        self.lose_rings()
+        server = self.boot_on("one", self.flavors["gold"])
+        self.resize(server, "bronze")
+        assert self.is_pending(server)
+        assert self.events_of(server) == [("live_tier_change", None, None)]
+        assert self.domain_shares(server, "one") == "200"
+        assert self.shares_of(server) == 200
+        self.report(server)
+        self.check(server, "bronze", weight=20, shares=20)
+        assert self.events_of(server) == [("live_tier_change", "Success", None)]
+        self.api.post_server_action(server, {"revertResize": {}})
+        self._wait_for_server_parameter({"id": server}, {"OS-EXT-STS:task_state": "resize_reverting"})
+        self.report(server)
+        self._wait_for_state_change({"id": server}, "ACTIVE")
+        self.check(server, "gold", weight=200, shares=200)
+
+    def test_confirmed_before_the_host_hears(self) -> None:
+        self.lose_rings()
+        server = self.boot_on("one", self.flavors["gold"])
+        self.resize(server, "bronze")
+        self.confirm(server)
+        self.report(server)
+        self.check(server, "bronze", weight=20, shares=20)
+
+    def test_libvirt_refuses(self) -> None:
+        server = self.boot_on("one", self.flavors["bronze"])
+        self.weights.refuses = True
+        self.resize(server, "gold")
+        self.report(server)
+        assert self.is_pending(server)
+        assert self.shares_of(server) == 200
+        assert self.events_of(server) == [("live_tier_change", None, None)]
+        self.weights.refuses = False
+        self.report(server)
+        self.check(server, "gold", weight=200, shares=200)
+
+    def test_the_host_is_down(self) -> None:
+        """Nova does not know yet that nova-compute is down, and starts it later."""
+        server = self.boot_on("one", self.flavors["bronze"])
+        self.computes["one"].stop()
+        self.resize(server, "gold")
+        self.restart("one")
+        self.check(server, "gold", weight=200, shares=200)
+
+    def test_the_next_change_before_the_host_hears_of_the_first(self) -> None:
+        rings = fixtures.MockPatchObject(ComputeAPI, "inject_network_info")
+        with rings:
+            server = self.boot_on("one", self.flavors["gold"])
+            self.resize(server, "bronze")
+            self.confirm(server)
+            self.resize(server, "silver")
+        self.report(server)
+        self.check(server, "silver", weight=100, shares=100)
+
+
+class TestKilled(TierChanges):
+    """A process ends between two writes. A start of nova-compute, or a resize, mends all."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kills = self.useFixture(Kills())
+        self.server = self.boot_on("one", self.flavors["silver"])
+
+    def settle(self) -> None:
+        """Do what nova-compute does for the server when it starts."""
+        manager = self.computes["one"].manager
+        with self.on_host(self.server):
+            manager._init_instance(nova_context.get_admin_context(), self.instance(self.server))
+        self.report(self.server)
+
+    def check_consistent(self, *tiers: str) -> str:
+        """Check that the server has one of two tiers; return the tier."""
+        tier, _ = self.flavors_of(self.server)
+        assert tier in tiers
+        shares = {"bronze": 20, "silver": 100, "gold": 200}[tier]
+        assert not self.is_pending(self.server)
+        assert self.shares_of(self.server) == shares
+        assert self.domain_shares(self.server, "one") == str(shares)
+        return tier
+
+    def finish(self, tier: str) -> None:
+        """Give the server a tier by the user's own commands, whatever was before."""
+        status = self.api.get_server(self.server)["status"]
+        if status == "VERIFY_RESIZE":
+            self.confirm(self.server)
+        if self.flavors_of(self.server)[0] != tier:
+            self.resize(self.server, tier)
+            self.confirm(self.server)
+        shares = {"bronze": 20, "silver": 100, "gold": 200}[tier]
+        self.check(self.server, tier, weight=shares, shares=shares)
+        assert sum(each.get(SHARES, 0) for each in self.tree.used().values()) == shares
+
+    def each_kill(self, act: Callable[[], object]) -> Iterator[int]:
+        for writes in itertools.count():
+            with self.kills.after(writes), contextlib.suppress(OpenStackApiException):
+                act()
+            yield writes
+            if not self.kills.has_killed:
+                return
+
+    def ask(self, tier: str) -> Callable[[], object]:
+        body = {"resize": {"flavorRef": self.flavors[tier]}}
+        return lambda: self.api.post_server_action(self.server, body)
+
+    def test_nova_api_ends(self) -> None:
+        steps = 0
+        for tier in ("gold", "bronze"):
+            for _ in self.each_kill(self.ask(tier)):
+                steps += 1
+                self.settle()
+                self.check_consistent("silver", tier)
+                self.finish(tier)
+                self.finish("silver")
+        print(f"{steps} ends of nova-api")
+        assert steps > 20
+
+    def test_nova_compute_ends(self) -> None:
+        """In a change, and in its revert."""
+        self.useFixture(fixtures.MockPatchObject(ComputeAPI, "inject_network_info"))
+        steps = 0
+        for tier in ("gold", "bronze"):
+            for writes in itertools.count():
+                self.resize(self.server, tier)
+                with self.kills.after(writes):
+                    self.report(self.server)
+                killed = self.kills.has_killed
+                self.settle()
+                self.check_consistent(tier)
+                self.api.post_server_action(self.server, {"revertResize": {}})
+                with self.kills.after(writes):
+                    self.report(self.server)
+                killed = killed or self.kills.has_killed
+                self.settle()
+                self.check_consistent("silver")
+                self.finish("silver")
+                steps += 1
+                if not killed:
+                    break
+        print(f"{steps} ends of nova-compute")
+
+
+class TestMany(TierChanges):
+    """Eight servers want more at the same time, and their host has room for half of them."""
+
+    def test_never_sold_twice(self) -> None:
+        small = self.flavor("small", {PLAIN: "10"})
+        large = self.flavor("large", {PLAIN: "170"})
+        servers = [self.boot_on("one", small) for _ in range(8)]
+
+        def ask(server: str) -> bool:
+            try:
+                self.api.post_server_action(server, {"resize": {"flavorRef": large}})
+            except OpenStackApiException as error:
+                assert error.response.status_code == 409
+                return False
+            return True
+
+        with ThreadPoolExecutor(8) as pool:
+            done = dict(zip(servers, pool.map(ask, servers), strict=True))
+        # 4 x 170 + 4 x 10 = 720 of 800: a fifth server needs 160 more.
+        assert sum(done.values()) == 4
+        for server, is_large in done.items():
+            tier, shares = ("large", 170) if is_large else ("small", 10)
+            self.check(server, tier, weight=shares, shares=shares)
+        assert self.tree.used()["one"][SHARES] == 720
