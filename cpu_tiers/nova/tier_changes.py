@@ -20,6 +20,7 @@ from oslo_log import log as logging
 from cpu_tiers.accounting.missing_shares import shares_of
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.nova.consumers import to_owner
+from cpu_tiers.nova.excesses import VERSION
 from cpu_tiers.nova.protocols import ReportClient
 from cpu_tiers.nova.seams import seam
 from cpu_tiers.translators.shares import divide
@@ -35,9 +36,6 @@ EVENT = "live_tier_change"
 
 NO_EVENT = "no_live_tier_change"
 """The event of an action that Nova carries out; the details say why the server cannot run on."""
-
-_VERSION = "1.28"
-"""The microversion of Nova's ``get_allocs_for_consumer``, whose answer is sent back."""
 
 _TRIES = 4
 
@@ -122,7 +120,7 @@ def write(client: ReportClient, context: Any, bodies: Mapping[str, Body]) -> str
     response: Any = None
     for _ in range(_TRIES):
         response = client.post(
-            "/allocations", dict(bodies), version=_VERSION, global_request_id=context.global_id
+            "/allocations", dict(bodies), version=VERSION, global_request_id=context.global_id
         )
         # Another client has changed a provider, and none of the consumers: the same again.
         is_conflict = "resource provider generation conflict" in str(response.text)

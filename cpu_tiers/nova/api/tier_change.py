@@ -6,6 +6,8 @@ state, quota and image are checked, the task state is saved, and the action is o
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
+import functools
+from collections.abc import Iterable
 from typing import Any
 
 from nova import exception, objects
@@ -17,15 +19,19 @@ from oslo_log import log as logging
 from oslo_messaging import MessagingException
 from oslo_utils import timeutils
 
+from cpu_tiers import oversold
+from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES, parse_shares
+from cpu_tiers.in_time import TimeBudget
 from cpu_tiers.model.names import TIER_CHANGE_TRAIT, VCPU_SHARES
 from cpu_tiers.nova import tier_changes
 from cpu_tiers.nova.convert import extra_specs, to_flavor
+from cpu_tiers.nova.excesses import FAILED, excesses_of
 from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Function, seam
-from cpu_tiers.nova.tier_changes import EVENT, NO_EVENT, PENDING
+from cpu_tiers.nova.tier_changes import EVENT, NO_EVENT, PENDING, Body
 
 LOG = logging.getLogger(__name__)
 
@@ -40,6 +46,10 @@ _MOVED = tuple(
 """What Nova's migration context has of a server that moves."""
 
 _SIZES = ("vcpus", "memory_mb", "root_gb", "ephemeral_gb", "swap", "rxtx_factor", "vcpu_weight")
+
+
+_MOST_CLAIMS = 3
+_LOOK = TimeBudget("look for oversold claims", seconds=5.0)
 
 
 class NoRoomForTier(exception.InstanceNotReady):
@@ -146,16 +156,46 @@ class _Change:
         # the end, however this process ends.
         instance.system_metadata[PENDING] = context.request_id
         instance.save(expected_task_state=[task_states.RESIZE_PREP])
-        held = self._client.get_allocs_for_consumer(context, instance.uuid)
-        shares = tier_changes.shares_on(self._client, root, held, instance, self._flavor)
-        lacking = sum(shares.values()) - tier_changes.amount(held, shares)
-        self._grows = lacking >= 0
-        if lacking <= 0:
-            return  # the host gives the difference back
-        claimed = tier_changes.with_amounts(held, shares)
-        if refusal := tier_changes.write(self._client, context, {instance.uuid: claimed}):
-            LOG.info("Placement refuses %d shares: %s", lacking, refusal, instance=instance)
-            raise _Obstacle(f"its host has no room for {lacking} more {VCPU_SHARES}")
+        for _ in range(_MOST_CLAIMS):
+            held = self._client.get_allocs_for_consumer(context, instance.uuid)
+            shares = tier_changes.shares_on(self._client, root, held, instance, self._flavor)
+            lacking = sum(shares.values()) - tier_changes.amount(held, shares)
+            self._grows = lacking >= 0
+            if lacking <= 0:
+                return  # the host gives the difference back
+            claimed = tier_changes.with_amounts(held, shares)
+            if refusal := tier_changes.write(self._client, context, {instance.uuid: claimed}):
+                LOG.info("Placement refuses %d shares: %s", lacking, refusal, instance=instance)
+                break
+            if not self._is_oversold(shares):
+                return
+            self._give_back(held, claimed)
+            oversold.pause()
+        raise _Obstacle(f"its host has no room for {lacking} more {VCPU_SHARES}")
+
+    def _is_oversold(self, shares: Iterable[str]) -> bool:
+        """Tell whether Placement has allocated more than there is, as D89 says; if asked for."""
+        if not CONF[filter_scheduler.GROUP].give_back_oversold_claims:
+            return False
+        claimed = dict.fromkeys(shares, (VCPU_SHARES,))
+        look = functools.partial(excesses_of, self._client, self._context, claimed)
+        return bool(_LOOK.do(lambda: oversold.lasting_excesses(look)))
+
+    def _give_back(self, held: Body, claimed: Body) -> None:
+        """Write the allocations of before the claim again."""
+        server, now = self._instance.uuid, dict[str, Any]()
+
+        def read() -> dict[str, Any]:
+            now.update(self._client.get_allocs_for_consumer(self._context, server))
+            return _amounts(now)
+
+        def restore() -> str:
+            body = {**now, "allocations": held["allocations"]}
+            return tier_changes.write(self._client, self._context, {server: body})
+
+        fault = oversold.give_back(_amounts(held), _amounts(claimed), read, restore, FAILED)
+        if fault:
+            LOG.error("The claim may not be given back: %s", fault, instance=self._instance)
 
     def _save_request(self) -> None:
         # The request spec of the API has further changes, which Nova does not save, either.
@@ -224,12 +264,18 @@ class _Change:
         self._instance.save(expected_task_state=[task_states.RESIZE_PREP])
 
 
+def _amounts(body: Body) -> dict[str, Any]:
+    return {uuid: each["resources"] for uuid, each in body["allocations"].items()}
+
+
 def _ring(context: Any, instance: objects.Instance) -> None:
     """Have the host of a server carry out a pending change now, and not with its next report."""
     try:
         rpcapi.ComputeAPI().inject_network_info(context, instance)
     except MessagingException as error:
-        LOG.warning("The host of the server does not hear of its tier: %r", error, instance=instance)
+        LOG.warning(
+            "The host of the server does not hear of its tier: %r", error, instance=instance
+        )
 
 
 def _revert(
@@ -249,7 +295,7 @@ def _revert(
     )
     instance.system_metadata[PENDING] = ctxt.request_id
     instance.save(expected_task_state=[task_states.RESIZE_REVERTING])
-    _ring(ctxt, instance)
+    return _ring(ctxt, instance)
 
 
 SEAMS = (

@@ -98,7 +98,10 @@ def _live_migration(server: objects.Instance) -> objects.Migration | None:
 
 def _end(server: objects.Instance, migration: objects.Migration | None) -> None:
     """Save what is left of the migration record if a process ended too early."""
-    ends = {(vm_states.RESIZED, "accepted"): "finished", (vm_states.ACTIVE, "reverting"): "reverted"}
+    ends = {
+        (vm_states.RESIZED, "accepted"): "finished",
+        (vm_states.ACTIVE, "reverting"): "reverted",
+    }
     if migration and (status := ends.get((server.vm_state, migration.status))):
         migration.status = status
         migration.save()
@@ -161,7 +164,8 @@ SEAMS = (
         "cls, instance, network_info",
     ),
     seam(
-        "nova.virt.libvirt.guest:Guest.set_metadata", "self, metadata, persistent=False, live=False"
+        "nova.virt.libvirt.guest:Guest.set_metadata",
+        "self, metadata, persistent=False, live=False",
     ),
     *tier_changes.SEAMS,
 )

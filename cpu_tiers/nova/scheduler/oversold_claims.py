@@ -5,8 +5,7 @@ Decision D89; :mod:`cpu_tiers.oversold` says how a claim is given back.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -16,9 +15,7 @@ from oslo_log import log as logging
 
 from cpu_tiers import oversold
 from cpu_tiers.in_time import TimeBudget
-from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.providers import Excess, Provider
-from cpu_tiers.nova.no_answer import NO_ANSWER, read
+from cpu_tiers.nova.excesses import FAILED, VERSION, excesses_of
 from cpu_tiers.nova.protocols import ReportClient
 from cpu_tiers.nova.seams import Function, seam
 
@@ -29,12 +26,6 @@ MOST_CLAIMS = 3
 
 _LOOK = TimeBudget("look for oversold claims", seconds=5.0)
 """Bounds the requests that only read. A write is not left alone: its claim would be in doubt."""
-
-_FAILED = (*NO_ANSWER, ArithmeticError)
-"""Placement does not answer, or answers with other JSON, such as an infinite ratio."""
-
-_VERSION = "1.28"
-"""The microversion of Nova's ``get_allocs_for_consumer``, whose answer is sent back."""
 
 _Allocations = Mapping[str, Mapping[str, int]]
 """The amounts of a consumer, by the uuid of the provider and by resource class."""
@@ -100,8 +91,10 @@ class _Claim:
 
     def _look_twice(self) -> bool:
         try:
-            excesses = oversold.lasting_excesses(self._excesses)
-        except _FAILED as error:
+            excesses = oversold.lasting_excesses(
+                lambda: excesses_of(self._client, self._context, self._added)
+            )
+        except FAILED as error:
             text = "It is not known whether the claim is oversold: %r"
             LOG.warning(text, error, instance_uuid=self._server)
             return False
@@ -113,20 +106,10 @@ class _Claim:
             )
         return bool(excesses)
 
-    def _excesses(self) -> Iterator[Excess]:
-        ask = functools.partial(read, self._client, self._context, version=_VERSION)
-        for provider, amounts in self._added.items():
-            used = ask(f"/resource_providers/{provider}/usages")["usages"]
-            inventories = ask(f"/resource_providers/{provider}/inventories")["inventories"]
-            by_class = {name: _inventory(inventories[name]) for name in amounts}
-            yield from Provider(
-                uuid=provider, name=provider, inventories=by_class, used=used
-            ).excesses()
-
     def give_back(self) -> bool:
         """Write the allocations of before the claim; tell whether they are certainly written."""
         after = {**self._before, **self._added}
-        fault = oversold.give_back(self._before, after, self._present, self._restore, _FAILED)
+        fault = oversold.give_back(self._before, after, self._present, self._restore, FAILED)
         if fault:
             text = fault if isinstance(fault, str) else repr(fault)
             LOG.error(
@@ -143,7 +126,7 @@ class _Claim:
         kept = {uuid: self._consumer["allocations"][uuid] for uuid in self._before}
         body = {self._server: {**self._consumer, "allocations": kept}}
         response = self._client.post(
-            "/allocations", body, version=_VERSION, global_request_id=self._context.global_id
+            "/allocations", body, version=VERSION, global_request_id=self._context.global_id
         )
         is_done = response.status_code == HTTPStatus.NO_CONTENT
         return "" if is_done else f"{response.status_code} {response.text}"
@@ -153,18 +136,13 @@ def _held(client: ReportClient, context: RequestContext, consumer: str) -> _Allo
     """Return the amounts of a consumer; ``None`` if Placement does not tell."""
     try:
         return _amounts(client.get_allocs_for_consumer(context, consumer))
-    except _FAILED as error:
+    except FAILED as error:
         LOG.warning("The claim is not checked: %r", error, instance_uuid=consumer)
         return None
 
 
 def _amounts(body: Mapping[str, Any]) -> dict[str, dict[str, int]]:
     return {uuid: dict(item["resources"]) for uuid, item in body["allocations"].items()}
-
-
-def _inventory(body: Mapping[str, Any]) -> Inventory:
-    names = ("total", "reserved", "max_unit", "allocation_ratio")
-    return Inventory(**{name: body[name] for name in names})
 
 
 _CLIENT = "nova.scheduler.client.report:SchedulerReportClient"

@@ -90,7 +90,9 @@ class TestTierChange(TierChanges):
         """The user learns what is lacking, and the server is as before."""
         server = self.boot_on("one", self.flavors["bronze"])
         self.boot_on("one", self.flavor("rest", {PLAIN: "601"}))  # 800 - 20 - 601 = 179
-        with pytest.raises(OpenStackApiException, match="(?s)409.*no room for 180 more") as caught:
+        with pytest.raises(
+            OpenStackApiException, match=r"(?s)409.*no room for 180 more"
+        ) as caught:
             self.resize(server, "gold")
         assert SHARES in str(caught.value)
         self._wait_for_state_change({"id": server}, "ACTIVE")
@@ -104,7 +106,7 @@ class TestTierChange(TierChanges):
     def test_a_faulty_tier_is_refused(self) -> None:
         server = self.boot_on("one", self.flavors["bronze"])
         both = self.flavor("both", {MULTIPLIER: "1", PLAIN: "2"}, vcpus=2)
-        with pytest.raises(OpenStackApiException, match="(?s)400.*flavor both"):
+        with pytest.raises(OpenStackApiException, match=r"(?s)400.*flavor both"):
             self.resize(server, both)
         self.check(server, "bronze", weight=20, shares=20)
         self.resize(server, "gold")
