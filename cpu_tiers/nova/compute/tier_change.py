@@ -146,7 +146,9 @@ def _revert(
         }
         if refusal := tier_changes.write(client, server._context, bodies):
             raise exception.AllocationUpdateFailed(consumer_uuid=server.uuid, error=refusal)
-    server.flavor, server.instance_type_id = server.old_flavor, server.old_flavor.id
+    # Nova saves the flavors before the states: they may be there already.
+    server.flavor = server.old_flavor or server.flavor
+    server.instance_type_id = server.flavor.id
     server.old_flavor = server.new_flavor = None
     server.vm_state = server.system_metadata.pop("old_vm_state", vm_states.ACTIVE)
     server.task_state = None

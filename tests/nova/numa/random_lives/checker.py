@@ -9,6 +9,7 @@ from typing import Any
 
 from nova import context, objects
 
+from cpu_tiers.nova.tier_changes import is_live
 from tests.nova.computes import SHARES
 from tests.nova.networks import BRIDGE, EGRESS
 from tests.nova.numa.agreement import cells_of, check_domain, check_pins, topology_of
@@ -86,7 +87,7 @@ class Checker:
                 held = self._repair(resident, held, wanted)
             assert held == wanted, f"{resident} holds {held}, not {wanted}"
             if resident.status == "VERIFY_RESIZE":
-                self._check_source(resident, rows, pins)
+                self._check_source(resident, held, rows, pins)
             resident.held = held
         for consumer in list(rows) if is_faulty else ():
             self.cloud.write_rows(consumer, {})
@@ -100,6 +101,8 @@ class Checker:
         """Take over what migrations hold besides, after the hosts have begun to report shares."""
         rows = self.cloud.rows()
         for resident in residents:
+            if is_live(migration_of(resident)):
+                continue
             held = rows[migration_of(resident).uuid]
             assert without_shares(held) == without_shares(resident.source)
             resident.source = held
@@ -125,10 +128,20 @@ class Checker:
     def _host_of(provider: str) -> str:
         return provider.partition("_")[0].partition(":")[0]
 
-    def _check_source(self, resident: Resident, rows: dict[str, Rows], pins: Any) -> None:
-        """Check what the migration of a server holds that waits for its user."""
+    def _check_source(
+        self, resident: Resident, now: Rows, rows: dict[str, Rows], pins: Any
+    ) -> None:
+        """Check what the migration of a server holds that waits for its user.
+
+        :param now: what the server itself holds.
+        """
         migration = migration_of(resident)
         held = rows.pop(migration.uuid, {})
+        if is_live(migration):
+            less = shares_in(resident.source) - shares_in(now)
+            assert shares_in(held) == max(0, less), f"{resident}: the migration holds {held}"
+            assert not without_shares(held), f"{resident}: the migration holds {held}"
+            return
         assert held == resident.source, f"{resident}: the migration holds {held}"
         topology = migration_context(resident.uuid).old_numa_topology
         pins[migration.source_compute] += pinned(topology)
@@ -251,6 +264,11 @@ def without_shares(rows: Rows) -> Rows:
         for provider, amounts in rows.items()
     }
     return {provider: amounts for provider, amounts in others.items() if amounts}
+
+
+def shares_in(rows: Rows) -> int:
+    """Return all shares that a consumer holds."""
+    return sum(amounts.get(SHARES, 0) for amounts in rows.values())
 
 
 def pinned(topology: Any) -> list[int]:

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import fixtures
 from nova import context, objects
@@ -14,7 +14,8 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.api.client import OpenStackApiException
 from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
-from cpu_tiers.nova import seams
+from cpu_tiers.conf import compute
+from cpu_tiers.nova import options, seams
 from cpu_tiers.nova.compute.driver import LibvirtDriver
 from tests.nova.broken_answers import BrokenAnswers, Case
 from tests.nova.computes import Computes, ProcessEnded
@@ -32,6 +33,7 @@ from tests.nova.numa.devices import (
 from tests.nova.numa.pinning import PINNING
 from tests.nova.numa.random_lives.guests import CARD, MEMORY_MB, Guest
 from tests.nova.placement_rows import placement_rows
+from tests.nova.tier_changes import Weights
 from tests.nova.traffic import Traffic
 from tests.nova.wrapping import all_seams
 
@@ -57,6 +59,8 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
     microversion = "2.94"
     kind = PINNING
     extends_cpu_policies = True
+    tier_change: ClassVar[str | None] = "resize"
+    """``[compute] live_tier_change``."""
 
     def runTest(self) -> None:  # noqa: N802  # unittest looks for this name
         """Do nothing: the state machine has the steps."""
@@ -72,7 +76,10 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
         self.guests: dict[str, Guest] = {}
         self.struck: frozenset[str] = frozenset()
         """The requests of the last step of which none had an answer, by method and path."""
+        options.register(compute)
+        self.flags(live_tier_change=self.tier_change, group="compute")
         super().setUp()
+        self.useFixture(Weights())
         self.configure(pci_in_placement=True)
         self.flags(shelved_offload_time=0, allow_resize_to_same_host=True)
         self.useFixture(fixtures.MockPatchObject(ec2, "_CACHE", None))
@@ -206,6 +213,15 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
             *(request for request in own if request.source == alias),
         ]
         spec.save()
+
+    def carry_out_changes(self, servers: Mapping[str, str]) -> None:
+        """Do what hosts do for pending changes of tiers with their next report.
+
+        :param servers: the hosts of servers.
+        """
+        for server, host in servers.items():
+            instance = objects.Instance.get_by_uuid(context.get_admin_context(), server)
+            self.computes[host].driver.inject_network_info(instance, None)
 
     def unplug(self, server: str, host: str, port: str) -> None:
         """Remove the interface of a detached port from its guest.

@@ -10,7 +10,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +152,9 @@ class RandomLife(RuleBasedStateMachine):
         self.tell(f"server {number} on {resident.host}", action, case or "")
         with self.cloud.faulty(case):
             self.cloud.api.post_server_action(resident.uuid, action)
+            self.rest(resident)
+        if resident.host and resident.host not in self.down:
+            self.cloud.carry_out_changes({resident.uuid: resident.host})
             self.rest(resident)
         self.check(case)
 
@@ -301,6 +304,15 @@ class RandomLife(RuleBasedStateMachine):
     def resize(self, resident: Resident, guest: Guest, case: Case | None) -> None:
         """Resize a server; its user decides later."""
         self.tell(guest)
+        self.act(resident, {"resize": {"flavorRef": self.cloud.flavor_of(guest)}}, case)
+
+    @step("ACTIVE", multiplier=st.sampled_from(["10", "2.5", "25"]), case=CASES)
+    def change_tier(self, resident: Resident, multiplier: str, case: Case | None) -> None:
+        """Resize a server to another tier, while it runs if its host has room."""
+        if resident.guest.multiplier == multiplier:
+            return
+        self.tell("tier", multiplier)
+        guest = replace(resident.guest, multiplier=multiplier)
         self.act(resident, {"resize": {"flavorRef": self.cloud.flavor_of(guest)}}, case)
 
     @step("ACTIVE", case=CASES)

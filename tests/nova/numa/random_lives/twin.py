@@ -25,7 +25,7 @@ from tests.nova.traffic import path_of
 
 BOOTS = {"boot_one": 1, "boot_five": 5}
 MOVES = (
-    *("attach_or_detach", "end_resize", "evacuate", "migrate", "migrate_live"),
+    *("attach_or_detach", "change_tier", "end_resize", "evacuate", "migrate", "migrate_live"),
     *("resize", "shelve", "unshelve"),
 )
 """The steps that change a server if they succeed."""
@@ -57,6 +57,7 @@ class TwinCloud(LifeCloud):
 
     kind = replace(OPTIONS_OFF, filters=("NUMATopologyFilter", "SteeringFilter"))
     extends_cpu_policies = False
+    tier_change = None
 
     def setUp(self) -> None:
         AIM.clear()
