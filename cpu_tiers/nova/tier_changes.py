@@ -2,7 +2,7 @@
 
 nova-api claims the difference in Placement and changes the flavor of the server; nova-compute
 sets the weight of the guest, and gives back what the server holds beyond its flavor (decision
-D118). Each step leaves a server that holds at least what its flavor requests.
+D113). Each step leaves a server that holds at least what its flavor requests.
 """
 
 from __future__ import annotations  # Nova fills `objects` when a service starts

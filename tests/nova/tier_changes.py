@@ -62,6 +62,8 @@ class TierChanges(Computes):
     scheduler_options: ClassVar[Mapping[str, Any]] = {"query_placement_for_vcpu_shares": True}
     choice: ClassVar[str | None] = "refuse"
     """``[compute] live_tier_change``."""
+    cpus: ClassVar[int] = 8
+    """The CPUs of a host."""
 
     def setUp(self) -> None:
         options.register(compute)
@@ -70,7 +72,7 @@ class TierChanges(Computes):
         self.flags(initial_cpu_allocation_ratio=1.0)
         virt = "nova.virt.libvirt"
         for function, replacement in (
-            (f"{virt}.host.Host.get_online_cpus", lambda _: set(range(8))),
+            (f"{virt}.host.Host.get_online_cpus", lambda _: set(range(self.cpus))),
             (f"{virt}.driver.LibvirtDriver.migrate_disk_and_power_off", lambda *_, **__: "{}"),
         ):
             self.useFixture(fixtures.MonkeyPatch(function, replacement))

@@ -1,4 +1,4 @@
-"""What nova-compute does of a change of the tier of a running server (decision D118).
+"""What nova-compute does of a change of the tier of a running server (decision D113).
 
 nova-compute looks for servers with a pending change when nova-api rings, when the service starts,
 and with the report of the host to Placement. Each step may be repeated.

@@ -1,7 +1,7 @@
 """A change of the tier that is interrupted, lost, refused, or made by many at the same time."""
 
 import contextlib
-import itertools
+import functools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pkgutil import resolve_name
@@ -12,6 +12,7 @@ from nova import context as nova_context
 from nova.compute.rpcapi import ComputeAPI
 from nova.tests.functional.api.client import OpenStackApiException
 
+from tests import draws
 from tests.nova.computes import PLAIN, SHARES
 from tests.nova.tier_changes import TierChanges
 
@@ -167,56 +168,62 @@ class TestKilled(TierChanges):
             self.confirm(self.server)
         if self.flavors_of(self.server)[0] != tier:
             self.resize(self.server, tier)
+            self.report(self.server)
             self.confirm(self.server)
             shares = AMOUNTS[tier]
             self.check(self.server, tier, weight=shares, shares=shares)
             assert self.tree.used()["one"][SHARES] == shares
 
-    def each_kill(self, act: Callable[[], object]) -> Iterator[int]:
-        for writes in itertools.count():
-            with self.kills.after(writes), contextlib.suppress(OpenStackApiException):
-                act()
-            yield writes
-            if not self.kills.has_killed:
-                return
-
-    def ask(self, tier: str) -> Callable[[], object]:
-        body = {"resize": {"flavorRef": self.flavors[tier]}}
-        return lambda: self.api.post_server_action(self.server, body)
+    def ends(self, act: Callable[[], object]) -> range:
+        """Return after how many writes of an act a process is to end: some of them each day."""
+        self.kills.left = 1000
+        act()
+        assert self.kills.left is not None
+        writes, self.kills.left = 1000 - self.kills.left, None
+        assert writes >= 3
+        return range(draws.SEED % draws.DAYS, writes, draws.DAYS)
 
     def test_nova_api_ends(self) -> None:
-        steps = 0
-        for tier in ("gold", "bronze"):
-            for _ in self.each_kill(self.ask(tier)):
-                steps += 1
+        """Twelve writes of a change, between which nova-api may end."""
+        self.useFixture(fixtures.MockPatchObject(ComputeAPI, "inject_network_info"))
+        for tier, other in (("gold", "bronze"), ("bronze", "gold")):
+            body = {"resize": {"flavorRef": self.flavors[tier]}}
+            ask = functools.partial(self.api.post_server_action, self.server, body)
+            ends = self.ends(ask)
+            self.settle()
+            self.change("silver")
+            for writes in ends:
+                with self.kills.after(writes), contextlib.suppress(OpenStackApiException):
+                    ask()
+                assert self.kills.has_killed
                 self.settle()
                 self.check_consistent("silver", tier)
-                self.change("bronze" if tier == "gold" else "gold")
+                self.change(other)
                 self.change("silver")
-        assert steps > 20
 
     def test_nova_compute_ends(self) -> None:
         """In a change, and in its revert."""
         self.useFixture(fixtures.MockPatchObject(ComputeAPI, "inject_network_info"))
-        steps = 0
         for tier in ("gold", "bronze"):
-            for writes in itertools.count():
-                self.resize(self.server, tier)
-                with self.kills.after(writes):
-                    self.report(self.server)
-                killed = self.kills.has_killed
-                self.settle()
-                self.check_consistent(tier)
-                self.api.post_server_action(self.server, {"revertResize": {}})
-                with self.kills.after(writes):
-                    self.report(self.server)
-                killed = killed or self.kills.has_killed
-                self.settle()
-                self.check_consistent("silver")
+            for reverts in (False, True):
+                self.prepare(tier, reverts=reverts)
+                ends = self.ends(lambda: self.report(self.server))
                 self.change("silver")
-                steps += 1
-                if not killed:
-                    break
+                for writes in ends:
+                    self.prepare(tier, reverts=reverts)
+                    with self.kills.after(writes):
+                        self.report(self.server)
+                    assert self.kills.has_killed
+                    self.settle()
+                    self.check_consistent("silver" if reverts else tier)
+                    self.change("silver")
+
+    def prepare(self, tier: str, *, reverts: bool) -> None:
+        """Leave a change, or its revert, to the next report of the host."""
+        self.resize(self.server, tier)
+        if reverts:
+            self.report(self.server)
+            self.api.post_server_action(self.server, {"revertResize": {}})
 
 
 class TestMany(TierChanges):
