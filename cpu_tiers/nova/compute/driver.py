@@ -172,7 +172,7 @@ class LibvirtDriver(driver.LibvirtDriver):
             from cpu_tiers.nova.compute import tier_change
 
             self._next_settlement = time.monotonic() + _SETTLEMENT_SECONDS
-            tier_change.settle_all(CONF.host, self._set_weight)
+            tier_change.settle_all(host.run.context, CONF.host, self._set_weight)
 
     def inject_network_info(self, instance: objects.Instance, nw_info: object) -> None:
         """Set the weight of a running guest whose tier has changed: nova-api calls for it.
@@ -182,7 +182,8 @@ class LibvirtDriver(driver.LibvirtDriver):
         if CONF.compute.live_tier_change:
             from cpu_tiers.nova.compute import tier_change
 
-            tier_change.settle(instance.uuid, self._set_weight)
+            context = instance._context.elevated()
+            tier_change.settle(context, instance.uuid, self._set_weight)
 
     def _set_weight(self, server: objects.Instance) -> None:
         """Give a guest the weight of the flavor of its server, now and for its next start.

@@ -7,12 +7,13 @@ and with the report of the host to Placement. Each step may be repeated.
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
 import contextlib
+import copy
 from collections.abc import Callable
 from typing import Any
 
 from nova import exception, objects
 from nova.compute import task_states, vm_states
-from nova.context import RequestContext, get_admin_context
+from nova.context import RequestContext
 from nova.scheduler.client import report
 from oslo_log import log as logging
 
@@ -26,9 +27,8 @@ SetWeight = Callable[[objects.Instance], None]
 """Sets the weight of the guest of a server by the flavor of the server."""
 
 
-def settle_all(host: str, set_weight: SetWeight) -> None:
+def settle_all(context: RequestContext, host: str, set_weight: SetWeight) -> None:
     """Carry out the pending changes of all servers of a host; a failure is tried again later."""
-    context = get_admin_context()
     try:
         servers = objects.InstanceList.get_by_host(
             context, host, expected_attrs=["system_metadata"]
@@ -38,13 +38,13 @@ def settle_all(host: str, set_weight: SetWeight) -> None:
         return
     for server in servers:
         if PENDING in server.system_metadata:
-            settle(server.uuid, set_weight)
+            settle(context, server.uuid, set_weight)
 
 
-def settle(server: str, set_weight: SetWeight) -> None:
+def settle(context: RequestContext, server: str, set_weight: SetWeight) -> None:
     """Carry out the pending change of a server, if the server has a change; log a failure."""
     try:
-        while not _is_settled(get_admin_context(), server, set_weight):
+        while not _is_settled(context, server, set_weight):
             pass
     except Exception as error:
         text = "The change of the tier is pending; the next report of the host tries again: %r"
@@ -74,8 +74,9 @@ def _is_settled(context: RequestContext, uuid: str, set_weight: SetWeight) -> bo
     with contextlib.suppress(
         exception.InstanceActionNotFound, exception.InstanceActionEventNotFound
     ):
-        context.request_id = pending
-        objects.InstanceActionEvent.event_finish(context, uuid, EVENT, want_result=False)
+        of_request = copy.copy(context)
+        of_request.request_id = pending
+        objects.InstanceActionEvent.event_finish(of_request, uuid, EVENT, want_result=False)
     del now.system_metadata[PENDING]
     now.instance_type_id = now.flavor.id  # if nova-api ended while it saved the server
     now.save(expected_task_state=[None])

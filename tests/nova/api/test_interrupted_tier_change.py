@@ -8,12 +8,17 @@ from pkgutil import resolve_name
 from typing import Any
 
 import fixtures
+import pytest
 from nova import context as nova_context
 from nova.compute.rpcapi import ComputeAPI
+from nova.objects import Instance
 from nova.tests.functional.api.client import OpenStackApiException
 
+from cpu_tiers.nova import tier_changes
+from cpu_tiers.nova.tier_changes import PENDING
 from tests import draws
 from tests.nova.computes import PLAIN, SHARES
+from tests.nova.patience import wait_until
 from tests.nova.tier_changes import TierChanges
 
 WRITES = (
@@ -249,3 +254,55 @@ class TestMany(TierChanges):
             tier, shares = ("large", 170) if is_large else ("small", 10)
             self.check(server, tier, weight=shares, shares=shares)
         assert self.tree.used()["one"][SHARES] == 720
+
+
+class TestOversold(TierChanges):
+    """Placement grants a claim, and then has allocated more than there is."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.server = self.boot_on("one", self.flavors["bronze"])
+        grant = tier_changes.write
+
+        def grant_too_much(*args: Any) -> str:
+            answer = grant(*args)
+            url = f"/resource_providers/{self.compute_rp_uuids['one']}/inventories"
+            body = self.placement.get(url).body
+            body["inventories"][SHARES]["total"] = 150  # 200 are allocated
+            assert self.placement.put(url, body).status == 200
+            return answer
+
+        self.useFixture(fixtures.MockPatch("cpu_tiers.oversold.LONGEST_PAUSE", 0.01))
+        self.useFixture(fixtures.MockPatchObject(tier_changes, "write", grant_too_much))
+
+    def test_without_the_guard_the_claim_stays(self) -> None:
+        self.resize(self.server, "gold")
+        self.check(self.server, "gold", weight=200, shares=200)
+
+    def test_with_the_guard_the_claim_is_given_back(self) -> None:
+        self.configure(give_back_oversold_claims=True)
+        with pytest.raises(OpenStackApiException, match="409"):
+            self.resize(self.server, "gold")
+        self.check(self.server, "bronze", weight=20, shares=20)
+
+
+class TestSecondCell(TierChanges):
+    NUMBER_OF_CELLS = 2
+
+    def start_hosts(self) -> None:
+        self.start_compute("one", cell_name="cell2")
+
+    def test_a_change_and_a_report(self) -> None:
+        server = self.boot_on("one", self.flavors["bronze"])
+        self.resize(server, "gold")
+        with nova_context.target_cell(
+            nova_context.get_admin_context(), self.cell_mappings["cell2"]
+        ) as context:
+            wait_until(
+                lambda: PENDING not in Instance.get_by_uuid(context, server).system_metadata
+            )
+        assert self.domain_shares(server, "one") == "200"
+        assert self.shares_of(server) == 200
+        self.revert(server)
+        assert self.domain_shares(server, "one") == "20"
+        assert self.shares_of(server) == 20

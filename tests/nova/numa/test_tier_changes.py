@@ -1,4 +1,4 @@
-"""Changes of the tier of running servers of every kind: NUMA nodes, dedicated CPUs, ports, volumes.
+"""Changes of the tier of running servers with NUMA nodes, dedicated CPUs, ports and volumes.
 
 The hosts have two nodes with two shared and four dedicated CPUs each. What is pinned, and what a
 port holds, stays as it is; shares follow the shared vCPUs of each node.
@@ -31,7 +31,9 @@ UNEVEN = {
     "hw:numa_mem.1": "384",
 }
 DISK = {
-    **{"boot_index": 0, "source_type": "volume", "destination_type": "volume"},
+    "boot_index": 0,
+    "source_type": "volume",
+    "destination_type": "volume",
     "uuid": nova_fixtures.CinderFixture.IMAGE_BACKED_VOL,
 }
 
