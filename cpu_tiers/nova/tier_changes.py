@@ -35,7 +35,7 @@ EVENT = "live_tier_change"
 """The event of the server's action, without an end while nova-compute has not set the weight."""
 
 NO_EVENT = "no_live_tier_change"
-"""The event of an action that Nova carries out; the details say why the server cannot run on."""
+"""The event of a resize that is refused or left to Nova; its details say why."""
 
 _TRIES = 4
 

@@ -58,7 +58,7 @@ class TierChanges(Computes):
 
     CAST_AS_CALL = False
     microversion = "latest"
-    weighers: ClassVar[tuple[str, ...]] = (WEIGHER,)
+    weighers: tuple[str, ...] | None = (WEIGHER,)
     scheduler_options: ClassVar[Mapping[str, Any]] = {"query_placement_for_vcpu_shares": True}
     choice: ClassVar[str | None] = "refuse"
     """``[compute] live_tier_change``."""

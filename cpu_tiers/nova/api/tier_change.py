@@ -27,28 +27,20 @@ from cpu_tiers.in_time import TimeBudget
 from cpu_tiers.model.names import TIER_CHANGE_TRAIT, VCPU_SHARES
 from cpu_tiers.nova import tier_changes
 from cpu_tiers.nova.convert import extra_specs, to_flavor
-from cpu_tiers.nova.excesses import FAILED, excesses_of
+from cpu_tiers.nova.excesses import excesses_of
 from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Function, seam
-from cpu_tiers.nova.tier_changes import EVENT, NO_EVENT, PENDING, Body
+from cpu_tiers.nova.tier_changes import EVENT, NO_EVENT, PENDING
 
 LOG = logging.getLogger(__name__)
 
 TIER = {MULTIPLIER, SHARES, f"resources:{VCPU_SHARES}", "resources:VCPU_SHARES"}
 """The extra specs of a tier."""
 
-_MOVED = tuple(
-    f"{time}_{what}"
-    for time in ("old", "new")
-    for what in ("numa_topology", "pci_devices", "pci_requests", "resources")
-)
-"""What Nova's migration context has of a server that moves."""
-
 _SIZES = ("vcpus", "memory_mb", "root_gb", "ephemeral_gb", "swap", "rxtx_factor", "vcpu_weight")
 
 
-_MOST_CLAIMS = 3
 _LOOK = TimeBudget("look for oversold claims", seconds=5.0)
 
 
@@ -88,8 +80,7 @@ def _change_tier(
         return original(self, context, instance, scheduler_hint, flavor, *args, **kwargs)
     change = _Change(context, instance, flavor)
     try:
-        parse_shares(to_flavor(flavor))
-        change.carry_out()
+        return change.carry_out()
     except InvalidInput as error:
         change.undo(error)
         raise exception.InvalidRequest(str(error)) from error
@@ -98,7 +89,11 @@ def _change_tier(
             change.undo(obstacle)
             raise NoRoomForTier(instance_id=instance.uuid, reason=obstacle) from obstacle
         change.leave_to_nova(obstacle)
-        return original(self, context, instance, scheduler_hint, flavor, *args, **kwargs)
+    except (exception.UnexpectedTaskStateError, exception.InstanceNotFound) as error:
+        raise exception.InstanceInvalidState(
+            attr="task_state", instance_uuid=instance.uuid, state="deleting", method="resize"
+        ) from error
+    return original(self, context, instance, scheduler_hint, flavor, *args, **kwargs)
 
 
 class _Obstacle(Exception):
@@ -111,7 +106,7 @@ class _Change:
     def __init__(self, context: Any, instance: objects.Instance, flavor: objects.Flavor) -> None:
         self._context, self._instance, self._flavor = context, instance, flavor
         self._client = report.report_client_singleton()
-        self._grows = True
+        self._grows = self._is_certain = True
 
     def carry_out(self) -> None:
         """Claim the shares, give the server its new flavor, and have the host set the weight.
@@ -119,11 +114,17 @@ class _Change:
         :raises _Obstacle: nothing has changed, but for a claim that the host gives back.
         """
         instance = self._instance
+        # From now on, the host makes the allocations equal to the flavor that the server has in
+        # the end, however this process ends.
+        instance.system_metadata[PENDING] = self._context.request_id
+        instance.save(expected_task_state=[task_states.RESIZE_PREP])
+        parse_shares(to_flavor(self._flavor))
         try:
             self._claim()
         except NO_ANSWER as error:
             LOG.exception("No shares are claimed: %r", error, instance=instance)
-            raise _Obstacle("Placement does not answer") from error
+            self._is_certain = False  # Placement may have granted the claim: the host looks
+            raise _Obstacle("Placement or Nova's database does not answer") from error
         compute_utils.notify_usage_exists(
             get_notifier("compute", instance.host),
             self._context,
@@ -152,50 +153,31 @@ class _Change:
         root = tier_changes.root_of(instance)
         if TIER_CHANGE_TRAIT not in self._client.get_provider_traits(context, root).traits:
             raise _Obstacle(f"its host does not have the trait {TIER_CHANGE_TRAIT}")
-        # From now on, the host makes the allocations equal to the flavor that the server has in
-        # the end, however this process ends.
-        instance.system_metadata[PENDING] = context.request_id
-        instance.save(expected_task_state=[task_states.RESIZE_PREP])
-        for _ in range(_MOST_CLAIMS):
-            held = self._client.get_allocs_for_consumer(context, instance.uuid)
-            shares = tier_changes.shares_on(self._client, root, held, instance, self._flavor)
-            lacking = sum(shares.values()) - tier_changes.amount(held, shares)
-            self._grows = lacking >= 0
-            if lacking <= 0:
-                return  # the host gives the difference back
-            claimed = tier_changes.with_amounts(held, shares)
-            if refusal := tier_changes.write(self._client, context, {instance.uuid: claimed}):
-                LOG.info("Placement refuses %d shares: %s", lacking, refusal, instance=instance)
-                break
-            if not self._is_oversold(shares):
-                return
-            self._give_back(held, claimed)
-            oversold.pause()
-        raise _Obstacle(f"its host has no room for {lacking} more {VCPU_SHARES}")
+        held = self._client.get_allocs_for_consumer(context, instance.uuid)
+        shares = tier_changes.shares_on(self._client, root, held, instance, self._flavor)
+        lacking = sum(shares.values()) - tier_changes.amount(held, shares)
+        self._grows = lacking >= 0
+        if lacking <= 0:
+            return  # the host gives the difference back
+        claimed = tier_changes.with_amounts(held, shares)
+        refusal = tier_changes.write(self._client, context, {instance.uuid: claimed})
+        if not refusal and self._is_oversold(shares):
+            refusal = "Placement has allocated more than there is"
+            claimed = self._client.get_allocs_for_consumer(context, instance.uuid)
+            before = {instance.uuid: {**claimed, "allocations": held["allocations"]}}
+            if fault := tier_changes.write(self._client, context, before):
+                LOG.error("The claim may not be given back: %s", fault, instance=instance)
+        if refusal:
+            LOG.info("Placement refuses %d shares: %s", lacking, refusal, instance=instance)
+            raise _Obstacle(f"its host has no room for {lacking} more {VCPU_SHARES}")
 
     def _is_oversold(self, shares: Iterable[str]) -> bool:
-        """Tell whether Placement has allocated more than there is, as D89 says; if asked for."""
+        """Tell whether more is allocated than there is (decision D89), if the guard is on."""
         if not CONF[filter_scheduler.GROUP].give_back_oversold_claims:
             return False
         claimed = dict.fromkeys(shares, (VCPU_SHARES,))
         look = functools.partial(excesses_of, self._client, self._context, claimed)
         return bool(_LOOK.do(lambda: oversold.lasting_excesses(look)))
-
-    def _give_back(self, held: Body, claimed: Body) -> None:
-        """Write the allocations of before the claim again."""
-        server, now = self._instance.uuid, dict[str, Any]()
-
-        def read() -> dict[str, Any]:
-            now.update(self._client.get_allocs_for_consumer(self._context, server))
-            return _amounts(now)
-
-        def restore() -> str:
-            body = {**now, "allocations": held["allocations"]}
-            return tier_changes.write(self._client, self._context, {server: body})
-
-        fault = oversold.give_back(_amounts(held), _amounts(claimed), read, restore, FAILED)
-        if fault:
-            LOG.error("The claim may not be given back: %s", fault, instance=self._instance)
 
     def _save_request(self) -> None:
         # The request spec of the API has further changes, which Nova does not save, either.
@@ -224,7 +206,7 @@ class _Change:
             self._context,
             instance_uuid=instance.uuid,
             migration_id=migration.id,
-            **dict.fromkeys(_MOVED),
+            **{n: None for n in objects.MigrationContext.fields if n.startswith(("old_", "new_"))},
         )
         instance.old_flavor, instance.new_flavor = old, new
         instance.flavor, instance.instance_type_id = new, new.id
@@ -236,36 +218,21 @@ class _Change:
     def undo(self, reason: Exception) -> None:
         """Make the server as before its resize, and note the reason for the user."""
         self._instance.task_state = None
-        self._forget()
-        objects.InstanceActionEvent.event_start(
-            self._context, self._instance.uuid, EVENT, want_result=False, host=self._instance.host
-        )
-        objects.InstanceActionEvent.event_finish_with_failure(
-            self._context, self._instance.uuid, EVENT, exc_val=str(reason), exc_tb=""
-        )
+        self._end("Error", str(reason))
 
     def leave_to_nova(self, reason: Exception) -> None:
         """Note for the user why Nova resizes the server, which powers the server off."""
-        self._forget()
-        now = timeutils.utcnow()
-        event = objects.InstanceActionEvent(
-            self._context,
-            event=NO_EVENT,
-            start_time=now,
-            finish_time=now,
-            result="Success",
-            details=f"Nova resizes the server: {reason}"[:255],
-            host=self._instance.host,
-        )
-        event.create(self._instance.uuid, self._context.request_id)
+        self._end("Success", f"Nova resizes the server: {reason}")
 
-    def _forget(self) -> None:
-        self._instance.system_metadata.pop(PENDING, None)
+    def _end(self, result: str, details: str) -> None:
+        if self._is_certain:
+            del self._instance.system_metadata[PENDING]
         self._instance.save(expected_task_state=[task_states.RESIZE_PREP])
-
-
-def _amounts(body: Body) -> dict[str, Any]:
-    return {uuid: each["resources"] for uuid, each in body["allocations"].items()}
+        times = dict.fromkeys(("start_time", "finish_time"), timeutils.utcnow())
+        note = objects.InstanceActionEvent(
+            self._context, event=NO_EVENT, result=result, details=details[:255], **times
+        )
+        note.create(self._instance.uuid, self._context.request_id)
 
 
 def _ring(context: Any, instance: objects.Instance) -> None:

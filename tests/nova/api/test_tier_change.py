@@ -1,19 +1,21 @@
 """A resize between two tiers, carried out on the running server."""
 
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import fixtures
 import pytest
+from keystoneauth1.exceptions import ClientException
 from nova import context as nova_context
 from nova.conductor.rpcapi import ComputeTaskAPI
+from nova.scheduler.client.report import SchedulerReportClient
 from nova.tests.functional.api.client import OpenStackApiException
 from oslo_utils import fixture as timeutils_fixture
 from oslo_utils import timeutils
 
 from cpu_tiers.conf import libvirt
 from cpu_tiers.model.names import TIER_CHANGE_TRAIT
-from cpu_tiers.nova import options
+from cpu_tiers.nova import options, tier_changes
 from tests.nova.computes import MULTIPLIER, PLAIN, SHARES
 from tests.nova.tier_changes import TierChanges
 
@@ -98,7 +100,7 @@ class TestTierChange(TierChanges):
         self._wait_for_state_change({"id": server}, "ACTIVE")
         self.check(server, "bronze", weight=20, shares=20)
         ((event, result, details),) = self.events_of(server)
-        assert (event, result) == ("live_tier_change", "Error")
+        assert (event, result) == ("no_live_tier_change", "Error")
         assert details == f"its host has no room for 180 more {SHARES}"
         self.resize(server, "silver")  # 80 of 179
         self.check(server, "silver", weight=100, shares=100)
@@ -132,15 +134,13 @@ class TestTierChange(TierChanges):
 
     def test_the_states_in_which_nova_refuses(self) -> None:
         server = self.boot_on("one", self.flavors["bronze"])
-        for begin, end, state in (
-            ({"pause": {}}, {"unpause": {}}, "PAUSED"),
-            ({"suspend": {}}, {"resume": {}}, "SUSPENDED"),
-        ):
-            self.api.post_server_action(server, begin)
+        states = ("pause", "unpause", "PAUSED"), ("suspend", "resume", "SUSPENDED")
+        for begin, end, state in states:
+            self.api.post_server_action(server, {begin: {}})
             self._wait_for_state_change({"id": server}, state)
             with pytest.raises(OpenStackApiException, match="409"):
                 self.resize(server, "gold")
-            self.api.post_server_action(server, end)
+            self.api.post_server_action(server, {end: {}})
             self._wait_for_state_change({"id": server}, "ACTIVE")
         instance = self.instance(server)
         for task in ("migrating", "image_snapshot", "resize_prep"):
@@ -207,6 +207,39 @@ class TestTierChange(TierChanges):
         flavor = ends["instance.resize_finish.end"]["flavor"]["nova_object.data"]["name"]
         before = ends["instance.exists"]["flavor"]["nova_object.data"]["name"]
         assert (before, flavor) == ("bronze", "gold")
+
+    def test_placement_does_not_answer(self) -> None:
+        """Whether or not Placement has granted the claim, the host makes it right."""
+        server = self.boot_on("one", self.flavors["bronze"])
+        post = SchedulerReportClient.post
+
+        def lose_answer(*args: Any, **kwargs: Any) -> Any:
+            post(*args, **kwargs)
+            raise ClientException("no route to placement")
+
+        with fixtures.MockPatchObject(SchedulerReportClient, "post", lose_answer):
+            with pytest.raises(OpenStackApiException, match=r"(?s)409.*does not answer"):
+                self.resize(server, "gold")
+            assert self.shares_of(server) == 200
+        self.report(server)
+        self.check(server, "bronze", weight=20, shares=20)
+
+    def test_a_server_that_is_deleted_meanwhile(self) -> None:
+        server = self.boot_on("one", self.flavors["bronze"])
+        root_of = tier_changes.root_of
+
+        def delete(instance: Any) -> str:
+            root = root_of(instance)
+            with self.on_host(server):
+                self._delete_server({"id": server})
+            return root
+
+        with (
+            fixtures.MockPatchObject(tier_changes, "root_of", delete),
+            pytest.raises(OpenStackApiException, match="409"),
+        ):
+            self.resize(server, "gold")
+        assert self.held(server) == {}
 
 
 class TestNovaResizes(TierChanges):

@@ -41,7 +41,7 @@ DISK = {
 class TestKinds(TierChanges):
     kind: ClassVar[Kind] = PINNING
     cpus: ClassVar[int] = 12
-    weighers = PINNING.weighers
+    weighers: tuple[str, ...] | None = PINNING.weighers
     scheduler_options: ClassVar[Mapping[str, Any]] = {
         **PINNING.scheduler_options,
         "query_placement_for_vcpu_shares": True,
