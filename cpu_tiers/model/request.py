@@ -28,6 +28,8 @@ class RequestGroup(NamedTuple):
         providers of its tree may serve the group.
     :param member_of: sets of uuids of aggregates; the provider, or the root provider of its tree,
         must be in at least one aggregate of each set.
+    :param not_member_of: uuids of aggregates; neither the provider nor, for the unsuffixed group,
+        the root provider of its tree may be in any.
     """
 
     suffix: str = ""
@@ -38,6 +40,7 @@ class RequestGroup(NamedTuple):
     requester_id: str | None = None
     in_tree: str | None = None
     member_of: frozenset[frozenset[str]] = frozenset()
+    not_member_of: frozenset[str] = frozenset()
 
     @property
     def has_traits(self) -> bool:
@@ -58,6 +61,8 @@ class RequestGroup(NamedTuple):
             yield f"in_tree{self.suffix}", self.in_tree
         for aggregates in sorted(map(sorted, self.member_of)):
             yield f"member_of{self.suffix}", f"in:{','.join(aggregates)}"
+        if self.not_member_of:
+            yield f"member_of{self.suffix}", f"!in:{','.join(sorted(self.not_member_of))}"
 
 
 class SameSubtree(NamedTuple):

@@ -84,6 +84,8 @@ def _traits(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
 def _aggregates(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
     for names in _sets(group.member_of for group in query.groups):
         yield f"member_of={any_of_name(names)}", _without_element("member_of", frozenset(names))
+    for name in sorted(frozenset[str]().union(*(g.not_member_of for g in query.groups))):
+        yield f"!member_of={name}", _without_element("not_member_of", name)
 
 
 def _groupings(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
@@ -172,9 +174,12 @@ def _clean(query: CandidateQuery, groups: Iterable[RequestGroup]) -> CandidateQu
             root_required=query.root_required | group.required,
             root_forbidden=query.root_forbidden | group.forbidden,
         )
-        if kept and group.member_of:
-            kept[0] = kept[0]._replace(member_of=kept[0].member_of | group.member_of)
-        elif not kept and (group.member_of or group.any_of):
+        if kept and (group.member_of or group.not_member_of):
+            kept[0] = kept[0]._replace(
+                member_of=kept[0].member_of | group.member_of,
+                not_member_of=kept[0].not_member_of | group.not_member_of,
+            )
+        elif not kept and (group.member_of or group.not_member_of or group.any_of):
             nothing = frozenset[str]()
             kept = [group._replace(resources={}, required=nothing, forbidden=nothing)]
     subtrees = (

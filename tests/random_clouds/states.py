@@ -152,6 +152,7 @@ def _group(
         any_of=any_of,
         in_tree=rng.choice(states).uuid if rng.random() < 0.1 else None,
         member_of=frozenset([frozenset(wanted_aggregates)] if wanted_aggregates else []),
+        not_member_of=frozenset(rng.sample(known, 1) if rng.random() < 0.1 else []),
     )
 
 

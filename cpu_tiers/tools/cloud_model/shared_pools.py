@@ -38,7 +38,9 @@ class PoolNeeds:
         self._traits = frozenset[str]().union(
             *(group.required.union(group.forbidden, *group.any_of) for group in groups)
         )
-        self._aggregates = frozenset[str]().union(*(a for g in groups for a in g.member_of))
+        self._aggregates = frozenset[str]().union(
+            *(names for g in groups for names in (*g.member_of, g.not_member_of))
+        )
         self._in_trees = {group.in_tree for group in groups}
 
     def state(self, pool: SimulatedProvider) -> object:

@@ -97,6 +97,9 @@ class UnsuffixedGroup:
             is_member = (place.is_own and tree_is_member) or are_in(
                 place.aggregates, group.member_of
             )
+            if group.not_member_of:
+                tree = places[0].aggregates if place.is_own else frozenset[str]()
+                is_member &= group.not_member_of.isdisjoint(place.aggregates | tree)
             stock = self._layout.stock(number, name, amount)
             if stock is not None and is_member and group.forbidden.isdisjoint(place.traits):
                 yield number, stock
@@ -148,6 +151,7 @@ def _suits(place: ProviderLayout, group: RequestGroup) -> bool:
         _has(place.traits, group)
         and group.forbidden.isdisjoint(place.traits)
         and are_in(place.aggregates, group.member_of)
+        and group.not_member_of.isdisjoint(place.aggregates)
     )
 
 

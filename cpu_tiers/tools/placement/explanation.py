@@ -122,10 +122,11 @@ def read_reasons(
     return [Reasons(cloud, queries_of_server) for queries_of_server in servers]
 
 
-def _aggregates(queries: Iterable[CandidateQuery]) -> set[str]:
+def _aggregates(queries: Iterable[CandidateQuery]) -> frozenset[str]:
     """Return the aggregates that queries name."""
     groups = (group for query in queries for group in query.groups)
-    return {name for group in groups for names in group.member_of for name in names}
+    sets = (names for group in groups for names in (*group.member_of, group.not_member_of))
+    return frozenset[str]().union(*sets)
 
 
 def _amounts(queries: Iterable[CandidateQuery]) -> Mapping[str, set[int]]:

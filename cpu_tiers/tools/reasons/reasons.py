@@ -257,6 +257,7 @@ def _suits_root(host: HostProviders, query: CandidateQuery) -> bool:
     return all(
         not any(map(root.traits.isdisjoint, group.any_of))
         and are_in(root.aggregates, group.member_of)
+        and group.not_member_of.isdisjoint(root.aggregates)
         for group in query.groups
         if not group.suffix and not group.resources
     )

@@ -12,6 +12,7 @@ FLAT = CandidateQuery(
             resources={"VCPU": 2, "MEMORY_MB": 512},
             required=frozenset({"HW_CPU_X86_AVX2"}),
             member_of=frozenset({frozenset({"b", "a"})}),
+            not_member_of=frozenset({"d", "c"}),
         ),
         RequestGroup(
             PORT,
@@ -46,6 +47,7 @@ def text(queries: tuple[CandidateQuery, ...]) -> str:
 
 WHOLE = (
     "resources=MEMORY_MB:512,VCPU:2&required=HW_CPU_X86_AVX2&member_of=in:a,b"
+    "&member_of=!in:c,d"
     f"&resources{PORT}=NET_BW_EGR_KILOBIT_PER_SEC:300&required{PORT}=in:CUSTOM_BLUE,CUSTOM_RED"
     "&resources_GPU=VGPU:1&required_GPU=!CUSTOM_OLD"
     "&root_required=!COMPUTE_STATUS_DISABLED&group_policy=isolate"
@@ -58,6 +60,7 @@ WHOLE = (
         ("VCPU", ",VCPU:2", ""),
         ("HW_CPU_X86_AVX2", "&required=HW_CPU_X86_AVX2", ""),
         ("member_of=in:a,b", "&member_of=in:a,b", ""),
+        ("!member_of=c", "!in:c,", "!in:"),
         ("in:CUSTOM_BLUE,CUSTOM_RED", f"&required{PORT}=in:CUSTOM_BLUE,CUSTOM_RED", ""),
         ("!CUSTOM_OLD", "&required_GPU=!CUSTOM_OLD", ""),
         ("!COMPUTE_STATUS_DISABLED", "&root_required=!COMPUTE_STATUS_DISABLED", ""),
@@ -74,7 +77,13 @@ def test_a_query_without_a_single_constraint(constraint: str, removed: str, adde
 def test_every_constraint_has_an_entry() -> None:
     names = {"VCPU", "MEMORY_MB", "NET_BW_EGR_KILOBIT_PER_SEC", "VGPU", "HW_CPU_X86_AVX2"}
     names |= {"!CUSTOM_OLD", "!COMPUTE_STATUS_DISABLED", "in:CUSTOM_BLUE,CUSTOM_RED"}
-    names |= {"member_of=in:a,b", f"port {PORT}", "group_policy=isolate"}
+    names |= {
+        "member_of=in:a,b",
+        "!member_of=c",
+        "!member_of=d",
+        f"port {PORT}",
+        "group_policy=isolate",
+    }
     assert constraints([FLAT]).keys() == names
     assert text(without_one([FLAT], f"port {PORT}")).count(PORT) == 0
 
