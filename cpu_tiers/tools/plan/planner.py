@@ -8,6 +8,7 @@ of the program is a bound of the plan. Pure.
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -26,6 +27,9 @@ from cpu_tiers.tools.plan.program import (
 )
 from cpu_tiers.tools.plan.search import MoveSearch
 from cpu_tiers.tools.room.free import FreeAmounts
+
+_PART_OF_SOLVER = 0.8
+"""The part of the time that is left after the search: the moves are put in order afterwards."""
 
 MOST_COLUMNS = 250_000
 """The size of a program above which only the search answers."""
@@ -85,9 +89,10 @@ class Plan(NamedTuple):
 def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan:
     """Return the best plan that the search and the solver find.
 
-    :param seconds: the time of the solver; 0 for the search alone.
+    :param seconds: the CPU time of search and solver together; 0 for the search alone.
     """
-    searched = _searched(hosts, question)
+    end = time.process_time() + seconds if seconds else math.inf
+    searched = _searched(hosts, question, end=end)
     bound = searched.fewest if question.wanted == 1 else None
     if question.leaving:
         bound = len(question.leaving)
@@ -99,21 +104,24 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
     is_done = _gain(first, question) == question.wanted
     most = len(first.steps) if is_done else question.most_moves
     program = _Program(hosts, question._replace(most_moves=most))
-    counts = _solved(program, first, seconds)
+    counts = _solved(program, first, _PART_OF_SOLVER * (end - time.process_time()))
     if counts is None:
         return first
     # Server groups are not in the program: what they keep from a place goes on by search.
-    further = _searched(hosts, question, program.moves(counts.numbers))
+    further = _searched(hosts, question, program.moves(counts.numbers), end=end)
     second = realized(hosts, question, further.moves)
     best = min(first, second, key=lambda plan: _cost(plan, question))
     bounds = [each for each in (bound, counts.bound) if each is not None and not hosts.is_cut]
     return _judged(best, question, max(bounds, default=None))
 
 
-def _searched(hosts: Hosts, question: Question, first: Iterable[Migration] = ()) -> MoveSearch:
+def _searched(
+    hosts: Hosts, question: Question, first: Iterable[Migration] = (), *, end: float
+) -> MoveSearch:
     """Return a search at its end.
 
     :param first: the moves with which the search begins.
+    :param end: the CPU time of this process after which the search makes no more room.
     """
     search = MoveSearch(hosts)
     for move in first:
@@ -125,7 +133,7 @@ def _searched(hosts: Hosts, question: Question, first: Iterable[Migration] = ())
     most = math.inf if question.most_moves is None else question.most_moves
     new, wanted = hosts.of_new(question.room), question.wanted
     rooms = search.take_room(new, math.inf if wanted is None else wanted)
-    while wanted is None or rooms < wanted:
+    while (wanted is None or rooms < wanted) and time.process_time() < end:
         if not search.make_room(new, most - len(search.moves)):
             break
         rooms += 1
@@ -143,7 +151,8 @@ def _mend(search: MoveSearch, rows: frozenset[Row]) -> None:
 
 def _solved(program: _Program, plan: Plan, seconds: float) -> Counts | None:
     problem = program.problem
-    if len(problem.departures) + len(problem.arrivals) + len(problem.targets) > MOST_COLUMNS:
+    columns = len(problem.departures) + len(problem.arrivals) + len(problem.targets)
+    if columns > MOST_COLUMNS or seconds <= 0:
         return None
     with suppress(ImportError):
         return solve(problem, seconds, program.numbers(plan))

@@ -13,6 +13,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cpu_tiers.tools.cloud_model.providers import Row
@@ -108,6 +109,7 @@ def solve(problem: Problem, seconds: float, start: Sequence[int] = ()) -> Counts
     """
     import highspy
 
+    end = time.process_time() + seconds
     highs = highspy.Highs.__new__(highspy.Highs)
     # Without the callbacks of its own constructor, which print a banner to standard output.
     super(highspy.Highs, highs).__init__()
@@ -120,11 +122,12 @@ def solve(problem: Problem, seconds: float, start: Sequence[int] = ()) -> Counts
         "random_seed": 1,
     }.items():
         highs.setOptionValue(option, value)
-    _stop_after(highs, seconds)
+    stop = Event()
+    _stop_after(highs, end, stop)
     highs.passModel(_Columns(problem).model())
     if start:
         highs.setSolution(len(start), list(range(len(start))), list(map(float, start)))
-    highs.run()
+    _run(highs, stop)
     info = highs.getInfo()
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         return None
@@ -149,14 +152,32 @@ def rounded_row(
     return rounded, -math.inf, whole
 
 
-def _stop_after(highs: highspy.Highs, seconds: float) -> None:
-    """Let the solver end after a time of this process's CPU: the machine may be busy."""
+_LAST_SECONDS = 0.5
+"""So long an interrupted command waits for the solver."""
+
+
+def _run(highs: highspy.Highs, stop: Event) -> None:
+    """Run the solver beside the main thread, which alone gets Ctrl-C.
+
+    :param stop: has the solver end soon. A solver that does not end dies with the process.
+    """
+    solver = Thread(target=highs.run, daemon=True)
+    solver.start()
+    try:
+        while solver.is_alive():
+            solver.join(0.1)
+    except BaseException:
+        stop.set()
+        solver.join(_LAST_SECONDS)
+        raise
+
+
+def _stop_after(highs: highspy.Highs, end: float, stop: Event) -> None:
+    """Let the solver end at a time of this process's CPU: the machine may be busy."""
     import highspy
 
-    end = time.process_time() + seconds
-
     def tell(_type: object, _text: str, _out: object, answer: Any, _data: object) -> None:
-        answer.user_interrupt = time.process_time() > end
+        answer.user_interrupt = stop.is_set() or time.process_time() > end
 
     super(highspy.Highs, highs).setCallback(tell, None)
     for name in ("kCallbackMipInterrupt", "kCallbackSimplexInterrupt", "kCallbackIpmInterrupt"):

@@ -81,7 +81,9 @@ def no_place(hosts: Hosts, question: Question, plan: Plan) -> str:
     movable = sum(1 for server in hosts.servers if server.queries and not server.stays)
     is_left = is_short or plan.undone
     if is_left and not plan.is_proven and plan.bound is not None and plan.bound > movable:
-        return "each choice of migrations leaves a server without a place"
+        if plan.undone:
+            return "each choice of migrations leaves a server where it is"
+        return f"no choice of migrations makes room for {question.wanted:,}"
     return ""
 
 

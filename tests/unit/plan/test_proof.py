@@ -75,7 +75,16 @@ def test_no_plan_for_servers_that_fit_only_one_by_one() -> None:
     plan = make_plan(hosts, question, seconds=2)
     assert len(plan.undone) == 1
     text = proof_of(hosts, question, plan, (), is_most=False).text
-    assert text == "No plan: each choice of migrations leaves a server without a place. Proven."
+    assert text == "No plan: each choice of migrations leaves a server where it is. Proven."
+
+
+def test_no_plan_for_more_servers_than_there_is_room() -> None:
+    """Two hosts of 8 hold four servers of 4 at most, and one is there."""
+    hosts = hosts_of(equal_hosts(2, VCPU=8), [server("a", "h0", VCPU=3)])
+    question = Question(room=(query(group("", VCPU=4)),), wanted=4)
+    plan = make_plan(hosts, question, seconds=2)
+    text = proof_of(hosts, question, plan, (), is_most=False).text
+    assert text == "No plan: no choice of migrations makes room for 4. Proven."
 
 
 def test_no_plan_for_a_server_that_no_host_could_hold() -> None:
