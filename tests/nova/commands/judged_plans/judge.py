@@ -1,0 +1,241 @@
+"""Plans of a drawn cloud, carried out by Nova's services, which judge each word of a plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+from unittest import mock
+
+from nova.tests.functional.api.client import OpenStackApiException
+
+from cpu_tiers.tools.frame import app
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from tests.nova.command_line import services_of, streams
+from tests.nova.commands.judged_plans.drawing import DrawnCloud
+from tests.nova.commands.judged_plans.services import JudgedCloud
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """What a plan says, and what Nova does.
+
+    :param plan: the arguments of the plan.
+    :param kind: a word for similar differences.
+    """
+
+    plan: str
+    kind: str
+    server: str
+    ours: str
+    novas: str
+    drawn: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kind} | plan {self.plan} | {self.server} | {self.ours} | Nova: {self.novas}"
+            f" | {self.drawn}"
+        )
+
+
+class Judge:
+    """Has Nova carry out the plans of a cloud; collects the differences."""
+
+    def __init__(self, cloud: JudgedCloud) -> None:
+        self.cloud = cloud
+        self.differences: list[Difference] = []
+        self.steps = 0
+        """The steps that Nova was made to take, tries for servers that stay among them."""
+        self.refused = cloud.refused
+        self._conf = str(cloud.nova_conf())
+        self._plan = ""
+
+    def ask(self, *arguments: str) -> Mapping[str, Any]:
+        """Return what ``cpu-tiers plan`` answers."""
+        self._plan = " ".join(arguments)
+        cold = ["--cold"] if self.cloud.drawn.is_cold else []
+        argv = ["--config-file", self._conf, "plan", *arguments, *cold, "-f", "json"]
+        with (
+            mock.patch.object(
+                NovaConfCommand, "services", return_value=services_of(self.cloud)
+            ),
+            streams() as (out, error),
+        ):
+            code = app.main(argv)
+        assert code in (0, 3), out.getvalue() + error.getvalue()
+        answer: Mapping[str, Any] = json.loads(out.getvalue())
+        return answer
+
+    def differ(self, kind: str, server: str, ours: str, novas: str) -> None:
+        names = {uuid: name for name, uuid in self.cloud.uuids.items()}
+        self.differences.append(
+            Difference(
+                plan=self._plan,
+                kind=kind,
+                server=names.get(server, server),
+                ours=ours,
+                novas=novas.strip().splitlines()[-1][:400],
+                drawn=self._drawn(names.get(server, server)),
+            )
+        )
+
+    def _drawn(self, name: str) -> str:
+        """Return all that is not plain of a server."""
+        for server in self.cloud.drawn.servers:
+            if server.name == name:
+                return ", ".join(f"{key}={value}" for key, value in asdict(server).items() if value)
+        return ""
+
+    def judge_all(self) -> None:
+        """Judge a plan of each kind, one after the other."""
+        drawn = self.cloud.drawn
+        up = [host.name for host in drawn.hosts if host.state in ("", "disabled")]
+        self.relieve()
+        for server in drawn.servers[-1:]:
+            self.room(f"f-{server.name}", drawn.wanted)
+        for host in up[:1]:
+            self.drain(host)
+        for host in up[1:]:
+            self.survive(host)
+            break
+
+    def carry_out(self, moves: Sequence[Mapping[str, Any]]) -> bool:
+        """Migrate as a plan says; return whether all servers went where the plan said."""
+        return all([self._step(move) for move in moves])
+
+    def _step(self, move: Mapping[str, Any]) -> bool:
+        uuid, target = move["server"], move["host"]
+        fault = self.migrate(uuid, target, is_live=move["live"])
+        if fault:
+            ours = f"{move['from']} to {move['to']}"
+            self.differ("step", uuid, ours, fault)
+        return not fault
+
+    def migrate(self, uuid: str, host: str | None, *, is_live: bool) -> str:
+        """Migrate a server to a host, or to the host that Nova takes; return what is wrong."""
+        self.steps += 1
+        before = self.cloud.host_of({"id": uuid})
+        live = {"os-migrateLive": {"host": host, "block_migration": "auto"}}
+        cold: dict[str, Any] = {"migrate": {"host": host} if host else None}
+        try:
+            self.cloud.act(uuid, live if is_live else cold)
+        except OpenStackApiException as error:
+            return str(error)
+        server = self.cloud.api.get_server(uuid)
+        now = server["OS-EXT-SRV-ATTR:host"]
+        if now == before or (host and now != host):
+            return self._last_fault(uuid) or f"it is on {now}"
+        if not is_live:
+            if server["status"] != "VERIFY_RESIZE":
+                return f"it is {server['status']}"
+            self.cloud.act(uuid, {"confirmResize": None})
+        return ""
+
+    def _last_fault(self, uuid: str) -> str:
+        with suppress(StopIteration):
+            return self.cloud.last_failure_of({"id": uuid})
+        return ""
+
+    def drain(self, host: str) -> None:
+        """Judge ``plan drain``: each step, and each server that stays."""
+        plan = self.ask("drain", host)
+        before = self.cloud.servers_on(host)
+        self.cloud.disable(host)
+        self.carry_out(plan["moves"])
+        moved = {move["server"] for move in plan["moves"]}
+        stays = {row["server"]: row["why"] for row in plan["stay"]}
+        for uuid in before:
+            if uuid not in moved and uuid not in stays:
+                self.differ("left out", uuid, plan["verdict"], "it is on the host")
+        self.stay(stays)
+
+    def stay(self, stays: Mapping[str, str]) -> None:
+        """Try to migrate each server for which a plan has no place."""
+        for uuid, why in stays.items():
+            fault = self._try(uuid)
+            if not fault:
+                where = self.cloud.host_of({"id": uuid})
+                self.differ("stays", uuid, why, f"migrates it to {where}")
+
+    def _try(self, uuid: str) -> str:
+        try:
+            server = self.cloud.api.get_server(uuid)
+        except OpenStackApiException as error:
+            return str(error)  # a consumer that is no server
+        is_off = server["status"] == "SHUTOFF"
+        if is_off and not self.cloud.drawn.is_cold:
+            return "it is powered off"
+        return self.migrate(uuid, None, is_live=not is_off)
+
+    def relieve(self) -> None:
+        """Judge ``plan relieve``: each step, each server that stays, and what is left."""
+        plan = self.ask("relieve")
+        is_done = self.carry_out(plan["moves"])
+        self.stay({row["server"]: row["why"] for row in plan["stay"]})
+        if is_done and plan["moves"] and "mends all" in plan["verdict"]:
+            again = self.ask("relieve")
+            if again["moves"]:
+                self.differ("again", "", plan["verdict"], again["verdict"])
+
+    def room(self, flavor: str, wanted: int) -> None:
+        """Judge ``plan room``: each step, and how many servers find a host afterwards."""
+        plan = self.ask("room", flavor, "--count", str(wanted))
+        if not self.carry_out(plan["moves"]):
+            return
+        found = list(self._boot_until_full(flavor, wanted))
+        after = plan["room"]["after"]
+        if len(found) != min(after, wanted):
+            self.differ("room", "", plan["verdict"], f"{len(found)} of {wanted} boot")
+        for uuid in found:
+            self.cloud.delete(uuid)
+
+    def _boot_until_full(self, flavor: str, most: int) -> Iterator[str]:
+        flavors = {each["name"]: each["id"] for each in self.cloud.api.get_flavors()}
+        for _ in range(most):
+            self.steps += 1
+            body = self.cloud._build_server(flavor_id=flavors[flavor], networks="none")
+            uuid = self.cloud.api.post_server({"server": body})["id"]
+            self.cloud.rest(uuid)
+            if self.cloud.api.get_server(uuid)["status"] != "ACTIVE":
+                self.cloud.delete(uuid)
+                return
+            yield uuid
+
+    def survive(self, host: str) -> None:
+        """Judge ``plan survive`` for a host, which fails for good."""
+        plan = self.ask("survive")
+        ending = f"if {host} fails"
+        homeless = {row["server"]: row["why"] for row in plan["stay"] if ending in row["why"]}
+        self.cloud.go_down(host)
+        for uuid in self.cloud.servers_on(host):
+            fault = self._evacuate(uuid, host)
+            if fault and uuid not in homeless:
+                self.differ("survive yes", uuid, plan["verdict"], fault)
+            if not fault and uuid in homeless:
+                where = self.cloud.host_of({"id": uuid})
+                self.differ("survive no", uuid, homeless[uuid], f"evacuates it to {where}")
+
+    def _evacuate(self, uuid: str, host: str) -> str:
+        self.steps += 1
+        try:
+            self.cloud.act(uuid, {"evacuate": {}})
+        except OpenStackApiException as error:
+            return str(error)
+        if self.cloud.host_of({"id": uuid}) == host:
+            return self._last_fault(uuid) or "it is still there"
+        return ""
+
+
+def judged(drawn: DrawnCloud) -> Judge:
+    """Judge the plans of a drawn cloud."""
+    cloud = JudgedCloud.of(drawn)
+    try:
+        cloud.setUp()
+        cloud.build()
+        judge = Judge(cloud)
+        judge.judge_all()
+        return judge
+    finally:
+        cloud.end()

@@ -1,0 +1,37 @@
+"""Plans of the four kinds for random clouds, carried out by Nova's own services.
+
+``CPU_TIERS_CLOUDS`` names the clouds, ``CPU_TIERS_SEED`` their seed.
+"""
+
+import os
+import time
+from pathlib import Path
+
+from tests import draws
+from tests.nova.commands.judged_plans.drawing import draw_cloud
+from tests.nova.commands.judged_plans.judge import Difference, judged
+
+STORIES = os.environ.get("CPU_TIERS_STORIES")
+
+
+def tell(line: object) -> None:
+    """Add a line to the file that the environment names."""
+    if STORIES:
+        with Path(STORIES).open("a") as file:
+            file.write(f"{line}\n")
+
+
+def test_random_clouds() -> None:
+    differences: list[tuple[int, Difference]] = []
+    for number in draws.clouds(5):
+        drawn = draw_cloud(f"{draws.SEED} {number}")
+        began, wall = time.process_time(), time.monotonic()
+        with draws.repeatable(number):
+            judge = judged(drawn)
+        took = time.process_time() - began
+        tell(f"cloud {number}: {took:.1f} s CPU, {time.monotonic() - wall:.1f} s, {judge.steps} steps, "
+             f"{len(drawn.servers)} servers, not booted: {judge.refused}")
+        for each in judge.differences:
+            tell(f"DIFF {number} {each}")
+        differences += [(number, each) for each in judge.differences]
+    assert not differences, "\n".join(f"{number}: {each}" for number, each in differences)
