@@ -80,17 +80,18 @@ class CandidatesAnswer:
         """Return the candidates by the root provider of their host.
 
         Candidates that only pools serve are left out. If a host shares its disk with other hosts,
-        the CPUs and the memory of a candidate decide.
+        the CPUs and the memory of a candidate decide, and then the providers that are not shared.
         """
         hosts, candidates = frozenset(self.hosts()), dict[str, list[AllocationRequest]]()
+        summaries = self.provider_summaries
         for request in self.allocation_requests:
             roots = [
-                (_CPUS_AND_MEMORY.isdisjoint(amounts), root)
+                (_CPUS_AND_MEMORY.isdisjoint(amounts), SHARING in summaries[uuid]["traits"], root)
                 for uuid, amounts in request.allocations.items()
-                if (root := self.provider_summaries[uuid]["root_provider_uuid"]) in hosts
+                if (root := summaries[uuid]["root_provider_uuid"]) in hosts
             ]
             if roots:
-                candidates.setdefault(min(roots)[1], []).append(request)
+                candidates.setdefault(min(roots)[-1], []).append(request)
         return candidates
 
     def used_providers(self) -> Iterator[tuple[str, Collection[str]]]:

@@ -1,4 +1,7 @@
-"""Draws whole clouds of many kinds of hosts, as snapshots; shares no code with the commands."""
+"""Draws whole clouds of many kinds of hosts, as snapshots; shares no code with the commands.
+
+No compute node shares its inventories with others: Nova makes none a sharing provider.
+"""
 
 import random
 import uuid
@@ -47,7 +50,7 @@ def numa_host(name: str, nodes: int, memory_mb: int, **cpus: int) -> list[Json]:
     return providers
 
 
-def new_flavor(name: str, vcpus: int, memory_mb: int, root_gb: int = 0, **specs: str) -> Json:
+def new_flavor(name: str, vcpus: int, memory_mb: int, root_gb: int = 0, /, **specs: str) -> Json:
     """Return a flavor of a snapshot, of a tier of its own."""
     tier = {"quota:cpu_shares_multiplier": str(70 + 10 * int(name[1:]))}
     sizes = {"root_gb": root_gb, "ephemeral_gb": 0, "swap_mb": 0}
@@ -118,12 +121,12 @@ def _numa(rng: random.Random, name: str, most: int) -> list[Json]:
 
 
 def _flat(rng: random.Random, name: str) -> list[Json]:
-    kind = rng.choice(["CPUs"] * 8 + ["metal", "memory", "shares", "disk"])
+    kind = rng.choice(["CPUs"] * 8 + ["metal", "memory", "disk"])
     odd = {"metal": {"CUSTOM_METAL": 1}, "memory": {"MEMORY_MB": 4096}, "disk": {"DISK_GB": 40}}
     cpus, memory = rng.choice([4, 8, 12]), rng.choice([2048, 8192])
     amounts = {"VCPU": cpus, "MEMORY_MB": memory, "CUSTOM_VCPU_SHARES": 100 * cpus}
     amounts |= {"PCPU": rng.choice([0, 0, 4]), "DISK_GB": rng.choice([0, 20, 40])}
-    return [provider(name, None, *[SHARES] * (kind == "shares"), **odd.get(kind, amounts))]
+    return [provider(name, None, **odd.get(kind, amounts))]
 
 
 def _limit(rng: random.Random, limits: Json) -> None:

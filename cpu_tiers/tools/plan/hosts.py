@@ -115,6 +115,7 @@ class Hosts:
     is_cut: bool = field(init=False, default=False)
     _by_root: Mapping[str, HostProviders] = field(init=False)
     _places: dict[str, Places] = field(init=False, default_factory=dict)
+    _of_new: set[Places] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         """Note the hosts by the uuid of the root provider."""
@@ -183,7 +184,9 @@ class Hosts:
 
     def of_new(self, queries: Sequence[CandidateQuery]) -> Places:
         """Return the places of a new server."""
-        return self.of_kind(kind_of(queries), queries)
+        places = self.of_kind(kind_of(queries), queries)
+        self._of_new.add(places)
+        return places
 
     def asked(self, queries: ServerQueries) -> tuple[CandidateQuery, ...]:
         """Return the queries of a new server of which nova-scheduler takes the answer.
@@ -211,7 +214,7 @@ class Hosts:
 
     def ever(self, places: Places) -> Iterator[tuple[str, Amounts]]:
         """Yield the places on all open hosts as if they had no servers, each with its host."""
-        for host in self._open():
+        for host in self._open(places):
             ever, is_all = places.ever(host)
             self.is_cut = self.is_cut or not is_all
             for amounts in ever:
@@ -219,7 +222,7 @@ class Hosts:
 
     def fitting(self, places: Places, free: FreeAmounts) -> Iterator[tuple[str, Amounts]]:
         """Yield the places that have room on all open hosts, each with its host."""
-        for host in self._open():
+        for host in self._open(places):
             for amounts in places.now(host, free):
                 yield host.root, amounts
 
@@ -246,7 +249,10 @@ class Hosts:
         """Yield the places that have room on a host; none on a closed host."""
         return places.now(self._by_root[root], free) if root not in self.closed else iter(())
 
-    def _open(self) -> Iterator[HostProviders]:
+    def _open(self, places: Places) -> Iterator[HostProviders]:
+        """Yield the trees that may take a server: a new one may be for a node of Ironic."""
+        is_new = places in self._of_new
         for host in self.cloud.hosts:
-            if not host.is_pool and host.root not in self.closed:
+            is_target = not host.is_pool if is_new else host.is_host
+            if is_target and host.root not in self.closed:
                 yield host

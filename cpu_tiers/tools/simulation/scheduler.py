@@ -14,6 +14,7 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.cloud import Search, SimulatedCloud
 from cpu_tiers.tools.cloud_model.nova_weighers import HostStates, with_weights
 from cpu_tiers.tools.simulation.policies import Policy
+from cpu_tiers.translators.numa import read_form
 from cpu_tiers.weights import Forest, Scoring, make_forest
 from cpu_tiers.weights.cost.amounts import HostTotals
 from cpu_tiers.weights.cost.gradient import History
@@ -62,7 +63,8 @@ class _Candidates:
     ) -> None:
         self.cloud, self.demand = cloud, demand
         self._searches = [
-            cloud.search(query, each_order=False, each_pool=False) for query in demand.queries
+            cloud.search(read_form(query), each_order=False, each_pool=False)
+            for query in demand.queries
         ]
         suffixes = {group.suffix for query in demand.queries for group in query.groups}
         self._has_nodes = "_PROC1" in suffixes

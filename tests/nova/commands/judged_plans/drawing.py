@@ -182,9 +182,7 @@ class _Drawing:
         if self._is(0.08):
             yield "hw_architecture", "x86_64"
 
-    def _hints(
-        self, host: DrawnHost, earlier: Sequence[DrawnServer]
-    ) -> Iterator[tuple[str, str]]:
+    def _hints(self, host: DrawnHost, earlier: Sequence[DrawnServer]) -> Iterator[tuple[str, str]]:
         rng = self._rng
         beside = [each.name for each in earlier if each.host == host.name]
         others = [each.name for each in earlier if each.host != host.name]

@@ -58,9 +58,7 @@ class Judge:
         cold = ["--cold"] if self.cloud.drawn.is_cold else []
         argv = ["--config-file", self._conf, "plan", *arguments, *cold, "-f", "json"]
         with (
-            mock.patch.object(
-                NovaConfCommand, "services", return_value=services_of(self.cloud)
-            ),
+            mock.patch.object(NovaConfCommand, "services", return_value=services_of(self.cloud)),
             streams() as (out, error),
         ):
             code = app.main(argv)
@@ -85,7 +83,9 @@ class Judge:
         """Return all that is not plain of a server."""
         for server in self.cloud.drawn.servers:
             if server.name == name:
-                return ", ".join(f"{key}={value}" for key, value in asdict(server).items() if value)
+                return ", ".join(
+                    f"{key}={value}" for key, value in asdict(server).items() if value
+                )
         return ""
 
     def judge_all(self) -> None:

@@ -86,7 +86,9 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
         for group, values in self.kind.options.items():
             self.flags(group=None if group == "DEFAULT" else group, **values)
         self.flags(shelved_offload_time=-1)
-        self.flags(response_validation="warn", group="api")  # Nova's default, not that of its tests
+        self.flags(
+            response_validation="warn", group="api"
+        )  # Nova's default, not that of its tests
         self.addCleanup(seams.remove, all_seams())
         self.neutron = self.useFixture(Neutron(self))
         self.client = placement_of(self)
@@ -298,8 +300,8 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
     def _migrate_stub(self, domain: Any, destination: str, params: Any, flags: int) -> None:
         """Move a guest, as libvirt does: no step says in advance where it goes."""
         host = destination.split("/")[2]  # qemu+tcp://one/system
-        moved = self.computes[host].driver._host.get_connection().defineXML(
-            params["destination_xml"]
+        moved = (
+            self.computes[host].driver._host.get_connection().defineXML(params["destination_xml"])
         )
         is_paused = domain._state == fakelibvirt.VIR_DOMAIN_PAUSED
         moved.create()

@@ -29,8 +29,10 @@ def test_random_clouds() -> None:
         with draws.repeatable(number):
             judge = judged(drawn)
         took = time.process_time() - began
-        tell(f"cloud {number}: {took:.1f} s CPU, {time.monotonic() - wall:.1f} s, {judge.steps} steps, "
-             f"{len(drawn.servers)} servers, not booted: {judge.refused}")
+        tell(
+            f"cloud {number}: {took:.1f} s CPU, {time.monotonic() - wall:.1f} s, {judge.steps} steps, "
+            f"{len(drawn.servers)} servers, not booted: {judge.refused}"
+        )
         for each in judge.differences:
             tell(f"DIFF {number} {each}")
         differences += [(number, each) for each in judge.differences]
