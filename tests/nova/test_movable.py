@@ -101,21 +101,21 @@ class TestStates(Judged):
 
     def setUp(self) -> None:
         super().setUp()
-        self.flags(shelved_offload_time=-1)
         self.start("one", "two")
         for name in ("active", "paused", "off", "suspended", "rescued", "broken", "shelved"):
             self.boot_small(name, "one")
         act = {
             "paused": ({"pause": None}, "PAUSED"),
             "off": ({"os-stop": None}, "SHUTOFF"),
-            "suspended": ({"suspend": None}, "SUSPENDED"),
-            "rescued": ({"rescue": None}, "RESCUE"),
             "broken": ({"os-resetState": {"state": "error"}}, "ERROR"),
-            "shelved": ({"shelve": None}, "SHELVED"),
         }
         for name, (action, state) in act.items():
             self.api.post_server_action(self.uuids[name], action)
             self._wait_for_state_change({"id": self.uuids[name]}, state)
+        for name in ("suspended", "rescued", "shelved"):  # of which the fake libvirt lacks a part
+            instance = self.stored(self.uuids[name])
+            instance.vm_state = name
+            instance.save()
         locked = self.boot_small("locked", "one")
         self.api.post_server_action(locked, {"lock": None})
 

@@ -62,21 +62,28 @@ def moves_text(moves: Sequence[Mapping[str, Any]], width: int) -> str:
         )
         for number, move in enumerate(moves, start=1)
     ]
-    widths = [max(map(width_of, column)) for column in zip(_HEAD, *rows, strict=True)]
-    spare = width - 2 * (len(_HEAD) - 1) - sum(widths)
-    while spare < 0 and (longest := max(_NAMES, key=widths.__getitem__)):
-        if widths[longest] <= _LEAST_NAME:
-            return "\n".join(
-                f"{row[0]}. {row[1]}\n   from {row[2]}\n   to {row[3]}"
-                + ("" if row[4] == "-" else f"\n   after {row[4]}")
-                for row in rows
-            )
-        widths[longest] -= 1
-        spare += 1
-    return "\n".join(
-        "  ".join(_short(text, size) for text, size in zip(row, widths, strict=True)).rstrip()
-        for row in (_HEAD, *rows)
+    widths = _fitted(
+        [max(map(width_of, column)) for column in zip(_HEAD, *rows, strict=True)], width
     )
+    if widths is None:
+        return "\n".join(
+            f"{row[0]}. {row[1]}\n   from {row[2]}\n   to {row[3]}"
+            + ("" if row[4] == "-" else f"\n   after {row[4]}")
+            for row in rows
+        )
+    return "\n".join("  ".join(map(_short, row, widths)).rstrip() for row in (_HEAD, *rows))
+
+
+def _fitted(widths: list[int], width: int) -> list[int] | None:
+    """Return the widths of the columns with shorter names; ``None`` if even these are too wide."""
+    over = sum(widths) + 2 * (len(_HEAD) - 1) - width
+    while over > 0:
+        longest = max(_NAMES, key=widths.__getitem__)
+        if widths[longest] <= _LEAST_NAME:
+            return None
+        widths[longest] -= 1
+        over -= 1
+    return widths
 
 
 def _short(name: str, size: int) -> str:

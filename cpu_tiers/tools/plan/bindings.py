@@ -152,20 +152,17 @@ class Bindings:
         """Nova: ``nova/scheduler/request_filter.py`` isolate_aggregates."""
         if not self._options.isolates_aggregates:
             return
-        keys = {**(server.flavor.extra_specs if server.flavor else {}), **properties(server.image)}
+        specs = server.flavor.extra_specs if server.flavor else {}
+        keys = {**specs, **properties(server.image)}
         required = {key for key, value in keys.items() if value == "required"}
-        hosts = frozenset(
-            host
-            for host in self._hosts
-            if all(
-                key in required
-                for aggregate in self._of_host[host]
-                for key, value in aggregate.metadata.items()
-                if key.startswith("trait:") and value == "required"
-            )
-        )
+        hosts = frozenset(host for host in self._hosts if self._isolating(host) <= required)
         if hosts != self._hosts:
             yield Binding(hosts, "other hosts are isolated by traits of their aggregates")
+
+    def _isolating(self, host: str) -> set[str]:
+        """Return the traits that a server needs for the aggregates of a host."""
+        metadata = [item for each in self._of_host[host] for item in each.metadata.items()]
+        return {key for key, value in metadata if key[:6] == "trait:" and value == "required"}
 
     def _affinity(self, uuid: str) -> Iterator[Binding]:
         """Nova: ``nova/scheduler/filters/affinity_filter.py`` ServerGroupAffinityFilter.

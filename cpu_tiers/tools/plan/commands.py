@@ -10,6 +10,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib.util import find_spec
+from typing import Any, TextIO
+
+from cliff.formatters.base import SingleFormatter
 
 from cpu_tiers.errors import printable
 from cpu_tiers.model.flavor import Flavor, Image
@@ -37,11 +40,47 @@ from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.plan.proof import Proof, proof_of
 from cpu_tiers.tools.plan.read import read_cloud
 from cpu_tiers.tools.plan.requests import filter_options, migration_queries
+from cpu_tiers.tools.plan.script import script
 from cpu_tiers.tools.plan.survive import Sets, Survival, make_survive
 from cpu_tiers.tools.plan.unread import ALWAYS, unread_of
 from cpu_tiers.tools.room.server_queries import ServerQueries
 
 LOG = logging.getLogger(__name__)
+
+
+class MigrationScript(SingleFormatter):
+    """A formatter that prints the moves as a script for a shell."""
+
+    def add_argument_group(self, parser: ArgumentParser) -> None:
+        """Add the number of moves at the same time."""
+        parser.add_argument_group("shell formatter").add_argument(
+            "--parallel",
+            type=whole_number_from(1, 1000),
+            default=1,
+            metavar="N",
+            help="with -f shell: carry out N migrations at the same time, where none waits for"
+            " another (default: 1)",
+        )
+
+    def emit_one(
+        self,
+        column_names: Sequence[str],
+        data: Sequence[Any],
+        stdout: TextIO,
+        parsed_args: Namespace,
+    ) -> None:
+        fields = {
+            name: value.machine_readable() for name, value in zip(column_names, data, strict=True)
+        }
+        stdout.write(
+            script(
+                fields.get("verdict", ""),
+                fields.get("moves", ()),
+                fields.get("disable", ()),
+                rate=parsed_args.rate,
+                parallel=parsed_args.parallel,
+            )
+        )
 
 
 class PlanCommand(NovaConfCommand, ShowCommand):

@@ -31,6 +31,8 @@ from cpu_tiers.tools.room.free import FreeAmounts
 _PART_OF_SOLVER = 0.8
 """The part of the time that is left after the search: the moves are put in order afterwards."""
 
+_WITHOUT_END = 3600.0
+
 MOST_COLUMNS = 250_000
 """The size of a program above which only the search answers."""
 
@@ -89,9 +91,10 @@ class Plan(NamedTuple):
 def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan:
     """Return the best plan that the search and the solver find.
 
-    :param seconds: the CPU time of search and solver together; 0 for the search alone.
+    :param seconds: the CPU time of search and solver together; 0 for the search alone, without a
+        bound that matters.
     """
-    end = time.process_time() + seconds if seconds else math.inf
+    end = time.process_time() + (seconds or _WITHOUT_END)
     searched = _searched(hosts, question, end=end)
     bound = searched.fewest if question.wanted == 1 else None
     if question.leaving:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.tools.cloud_model.snapshot_servers import SnapshotServer
@@ -24,7 +24,7 @@ class PlannedMove(NamedTuple):
     target: str
 
 
-class Progress(NamedTuple):
+class PlanProgress(NamedTuple):
     """What became of the moves of a plan.
 
     :param done: how many moves are done.
@@ -46,7 +46,7 @@ class Progress(NamedTuple):
 
 def progress_of(
     hosts: Hosts, moves: Sequence[PlannedMove], known: Mapping[str, SnapshotServer]
-) -> Progress:
+) -> PlanProgress:
     """Return what became of the moves of a plan.
 
     :param known: what Nova says of the servers, by uuid.
@@ -58,7 +58,7 @@ def progress_of(
         if server is None:
             gone += 1
             continue
-        at = max((n for n, move in enumerate(path, 1) if move.target == server.host), default=0)
+        at = _done(path, server)
         done += at
         state = known.get(uuid) or SnapshotServer(name=uuid)
         if state.state in _MOVING or state.task:
@@ -67,13 +67,25 @@ def progress_of(
             failed.append((server, why))
         else:
             open_moves |= zip(numbers[at:], path[at:], strict=True)
+    broken, rest = _rest(hosts, servers, [move for _, move in sorted(open_moves.items())])
+    return PlanProgress(done, gone, moving, failed, broken, rest)
+
+
+def _rest(
+    hosts: Hosts, servers: dict[str, Server], moves: Iterable[PlannedMove]
+) -> tuple[list[tuple[Server, str]], Plan]:
+    """Return the servers whose moves are not possible any more, and a plan of the others."""
     search, broken = MoveSearch(hosts), dict[str, tuple[Server, str]]()
-    for _, move in sorted(open_moves.items()):
+    for move in moves:
         if move.server not in broken and (why := _carry_on(search, servers, move)):
             broken[move.server] = servers[move.server], why
     steps = with_after(search.moves, hosts.room())
-    rest = Plan(hosts.after(step.move for step in steps), steps)
-    return Progress(done, gone, moving, failed, list(broken.values()), rest)
+    return list(broken.values()), Plan(hosts.after(step.move for step in steps), steps)
+
+
+def _done(path: Sequence[PlannedMove], server: Server) -> int:
+    """Return how many of the moves of a server are done."""
+    return max((n for n, move in enumerate(path, 1) if move.target == server.host), default=0)
 
 
 def _by_server(moves: Sequence[PlannedMove]) -> Mapping[str, list[int]]:
@@ -106,7 +118,7 @@ def _carry_on(search: MoveSearch, servers: dict[str, Server], move: PlannedMove)
     return ""
 
 
-def progress_verdict(progress: Progress, moves: int) -> tuple[str, bool]:
+def progress_verdict(progress: PlanProgress, moves: int) -> tuple[str, bool]:
     """Return how far a plan is, and whether it does not come to its end as it is.
 
     :param moves: the number of the moves of the plan.

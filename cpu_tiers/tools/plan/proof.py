@@ -9,6 +9,8 @@ from cpu_tiers.tools.frame.terminal import count_of
 from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.planner import Plan, Question
 
+_MOST_NAMES = 3
+
 
 class Proof(NamedTuple):
     """What is proven.
@@ -61,30 +63,35 @@ def _proof(
 
 
 def no_place(hosts: Hosts, question: Question, plan: Plan) -> str:
-    """Return why no plan reaches the goal; empty where a plan may.
-
-    A bound above the number of all servers that may move counts a server that is left, or room
-    that is not made, in each plan.
-    """
-    stuck = [
-        server for server in plan.undone if server.stays or not has_other_place(hosts, server)
-    ]
-    if stuck:
-        names = ", ".join(server.name for server in stuck[:3])
-        more = f" and {len(stuck) - 3} more" if len(stuck) > 3 else ""
-        return f"{names}{more} cannot leave, whatever else moves"
+    """Return why no plan reaches the goal; empty where a plan may."""
+    if stuck := _names(plan.undone, hosts):
+        return f"{stuck} cannot leave, whatever else moves"
     if question.wanted is None or hosts.is_cut:
         return ""
-    is_short = plan.after < (question.wanted or 0)
+    is_short = plan.after < question.wanted
     if is_short and not any(hosts.ever(hosts.of_new(question.room))):
         return "no host could hold such a server, even without any other"
+    if not _is_beyond(hosts, plan):
+        return ""
+    if plan.undone:
+        return "each choice of migrations leaves a server where it is"
+    return f"no choice of migrations makes room for {question.wanted:,}" if is_short else ""
+
+
+def _names(undone: Sequence[Server], hosts: Hosts) -> str:
+    """Return the servers that may not leave, or have no other place; not all if many."""
+    stuck = [each.name for each in undone if each.stays or not has_other_place(hosts, each)]
+    more = f" and {len(stuck) - _MOST_NAMES} more" if len(stuck) > _MOST_NAMES else ""
+    return ", ".join(stuck[:_MOST_NAMES]) + more
+
+
+def _is_beyond(hosts: Hosts, plan: Plan) -> bool:
+    """Tell whether the bound is above the number of all servers that may move.
+
+    Such a bound counts a server that is left, or room that is not made, in each plan.
+    """
     movable = sum(1 for server in hosts.servers if server.queries and not server.stays)
-    is_left = is_short or plan.undone
-    if is_left and not plan.is_proven and plan.bound is not None and plan.bound > movable:
-        if plan.undone:
-            return "each choice of migrations leaves a server where it is"
-        return f"no choice of migrations makes room for {question.wanted:,}"
-    return ""
+    return not plan.is_proven and plan.bound is not None and plan.bound > movable
 
 
 def has_other_place(hosts: Hosts, server: Server) -> bool:

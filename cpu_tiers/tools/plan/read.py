@@ -145,12 +145,10 @@ class _Reader:
         held = self._held(self._snapshot.consumers[uuid], part.root)
         known = self._known.servers.get(part.server) or SnapshotServer(name=uuid)
         classes = {name for amounts in held.values() for name in amounts}
-        subject, is_there = Subject(known, classes), part.role in _ON_HOST
+        subject = Subject(known, classes)
         traits, unbound = self._bound_to(part, known)
         queries, fault = self._queries(known, classes, held)
-        queries = tuple(
-            query._replace(root_required=query.root_required | traits) for query in queries
-        )
+        queries = _with_traits(queries, traits)
         is_elsewhere = part.role is Role.MISPLACED and part.host
         return Server(
             uuid=uuid,
@@ -159,12 +157,16 @@ class _Reader:
             amounts=() if is_elsewhere else amounts_of(held),
             queries=queries,
             kind=kind_of(queries),
-            apart=tuple(self._apart[part.server]) if is_there else (),
-            stays=_unsettled(part, held) or self._stays(part.root, subject) or unbound or fault,
+            apart=self._apart_of(part),
+            stays=self._stays(part, held, subject) or unbound or fault,
             homeless=homeless(subject, is_confirmable=self._is_confirmable(part)) or unbound,
             is_off=known.state in COLD,
-            is_lost_with_host=is_there,
+            is_lost_with_host=part.role in _ON_HOST,
         )
+
+    def _apart_of(self, part: Part) -> tuple[str, ...]:
+        """Return the groups of a server whose guest is there."""
+        return tuple(self._apart[part.server]) if part.role in _ON_HOST else ()
 
     def _held(self, allocations: Allocations, host: str) -> Allocations:
         """Return what a consumer has of a host and of shared pools."""
@@ -175,9 +177,11 @@ class _Reader:
             if roots[provider] == host or roots[provider] not in self._names
         }
 
-    def _stays(self, host: str, subject: Subject) -> str:
+    def _stays(self, part: Part, held: Iterable[str], subject: Subject) -> str:
         """Return why a server cannot be migrated; empty if it can."""
-        if host in self._known.down:
+        if part.role is not Role.SERVER:
+            return f"{part.role}: {part.mend(held)}"
+        if part.root in self._known.down:
             return "its nova-compute is down: openstack server evacuate, if the host is lost"
         return stays(subject, is_cold=self._is_cold)
 
@@ -293,9 +297,10 @@ class _Reader:
                 yield RequestGroup(f"_AS{number}", amounts, required=required)
 
 
-def _unsettled(part: Part, held: Iterable[str]) -> str:
-    """Return what a consumer is, and the command that ends this; empty for a server."""
-    return "" if part.role is Role.SERVER else f"{part.role}: {part.mend(held)}"
+def _with_traits(
+    queries: Iterable[CandidateQuery], traits: frozenset[str]
+) -> tuple[CandidateQuery, ...]:
+    return tuple(query._replace(root_required=query.root_required | traits) for query in queries)
 
 
 def roots_by_name(hosts: Hosts) -> Mapping[str, str]:

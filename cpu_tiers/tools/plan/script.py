@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import math
 import shlex
-from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
-from typing import Any, TextIO
-
-from cliff.formatters.base import SingleFormatter
+from typing import Any
 
 from cpu_tiers.errors import printable
-from cpu_tiers.tools.frame.numbers import whole_number_from
 
 LEAST_SECONDS = 300
 """The time of a migration beside that of its copy: scheduling, and the queue of the source."""
@@ -74,38 +70,3 @@ def _steps(moves: Sequence[Mapping[str, Any]], rate: int) -> Iterator[list[str]]
             *("live" if move["live"] else "cold", move["server"], move["source"], move["host"]),
             *(str(seconds_of(move, rate)), *later),
         ]
-
-
-class MigrationScript(SingleFormatter):
-    """A formatter that prints the moves as a script for a shell."""
-
-    def add_argument_group(self, parser: ArgumentParser) -> None:
-        """Add the number of moves at the same time."""
-        parser.add_argument_group("shell formatter").add_argument(
-            "--parallel",
-            type=whole_number_from(1, 1000),
-            default=1,
-            metavar="N",
-            help="with -f shell: carry out N migrations at the same time, where none waits for"
-            " another (default: 1)",
-        )
-
-    def emit_one(
-        self,
-        column_names: Sequence[str],
-        data: Sequence[Any],
-        stdout: TextIO,
-        parsed_args: Namespace,
-    ) -> None:
-        fields = {
-            name: value.machine_readable() for name, value in zip(column_names, data, strict=True)
-        }
-        stdout.write(
-            script(
-                fields.get("verdict", ""),
-                fields.get("moves", ()),
-                fields.get("disable", ()),
-                rate=parsed_args.rate,
-                parallel=parsed_args.parallel,
-            )
-        )

@@ -32,26 +32,22 @@ def unread_of(snapshot: Snapshot, options: FilterOptions) -> Sequence[str]:
     """
     if snapshot.servers is None:
         return (NO_SERVERS,)
-    return tuple(_unread(snapshot.servers, options))
+    filters = sorted(options.enabled - KNOWN_FILTERS)
+    unknown = [f"what the filters of nova-scheduler decide: {', '.join(filters)}"]
+    return (*_unread(snapshot.servers, options), *(unknown if filters else ()))
 
 
 def _unread(servers: SnapshotServers, options: FilterOptions) -> Iterator[str]:
-    of_all, few = list[str](), dict[str, int]()
-    for name in UNREAD:
-        if name == HINTS and options.enabled.isdisjoint(HINT_FILTERS):
-            continue
-        if name == AGGREGATES and not _needs_aggregates(servers, options):
-            continue
-        if name in servers.unread:
-            of_all.append(name)
-        elif some := sum(name in server.unread for server in servers.servers.values()):
-            few[name] = some
-    if of_all:
+    needless = set() if options.enabled & HINT_FILTERS else {HINTS}
+    if not _needs_aggregates(servers, options):
+        needless.add(AGGREGATES)
+    names = [name for name in UNREAD if name not in needless]
+    if of_all := [name for name in names if name in servers.unread]:
         yield f"{', '.join(of_all)} of the servers, as Nova's API has them since 2.100"
-    for name, some in few.items():
-        yield f"{name} of {some:,} of {len(servers.servers):,} servers"
-    if unknown := sorted(options.enabled - KNOWN_FILTERS):
-        yield f"what the filters of nova-scheduler decide: {', '.join(unknown)}"
+    for name in sorted(set(names).difference(of_all)):
+        some = sum(name in server.unread for server in servers.servers.values())
+        if some:
+            yield f"{name} of {some:,} of {len(servers.servers):,} servers"
 
 
 def _needs_aggregates(servers: SnapshotServers, options: FilterOptions) -> bool:

@@ -9,7 +9,7 @@ from cpu_tiers.tools.plan.answer import amounts_text
 from cpu_tiers.tools.plan.hosts import Server
 from cpu_tiers.tools.plan.planner import Plan
 from cpu_tiers.tools.plan.relief import Relief, over_capacity
-from cpu_tiers.tools.plan.survive import Survival
+from cpu_tiers.tools.plan.survive import Loss, Survival
 
 
 def room_verdict(plan: Plan, flavor: str, wanted: int | None, *, is_no: bool) -> str:
@@ -76,21 +76,25 @@ def survive_verdict(survival: Survival, number: int, *, is_known: bool) -> str:
     if not left:
         return f"{now} After {moves}, every server finds a place if any one host fails."
     after = f" After {moves}, {len(left)} may not fail." if plan.steps else ""
-    refused = {s.uuid for loss in bad for s in loss.homeless if s.homeless}
-    if refused:
-        after += (
-            f" Nova never evacuates {count_of(len(refused), 'server')}, whatever room is left."
-        )
-    lacking = [loss for loss in left if not all(s.homeless for s in loss.homeless)]
-    if not lacking:
-        return f"{now}{after}"
-    worst = max(lacking, key=lambda loss: len(loss.homeless))
-    missing = amounts_text(
-        part for server in worst.homeless if not server.homeless for part in server.amounts
-    )
+    return f"{now}{after}{_never_evacuated(bad)}{_to_keep_free(plan, left)}"
+
+
+def _never_evacuated(bad: Iterable[Loss]) -> str:
+    refused = {server.uuid for loss in bad for server in loss.homeless if server.homeless}
+    servers = count_of(len(refused), "server")
+    return f" Nova never evacuates {servers}, whatever room is left." if refused else ""
+
+
+def _to_keep_free(plan: Plan, left: Iterable[Loss]) -> str:
+    """Return what has to be free in addition, for the servers that Nova evacuates."""
+    lacking = {loss.hosts[0]: [s for s in loss.homeless if not s.homeless] for loss in left}
+    worst = max(lacking, key=lambda root: len(lacking[root]), default="")
+    if not lacking.get(worst):
+        return ""
+    amounts = amounts_text(part for server in lacking[worst] for part in server.amounts)
     return (
-        f"{now}{after} Keep {missing} more free on other hosts than"
-        f" {plan.hosts.names[worst.hosts[0]]}, in pieces of these servers."
+        f" Keep {amounts} more free on other hosts than {plan.hosts.names[worst]}, in pieces of"
+        " these servers."
     )
 
 
