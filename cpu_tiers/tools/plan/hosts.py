@@ -49,6 +49,11 @@ class Server:
     is_off: bool = False
     is_lost_with_host: bool = True
 
+    @property
+    def is_as_its_kind(self) -> bool:
+        """Tell whether a host fails all servers of the kind that fails this server."""
+        return not self.apart and not self.homeless
+
     def memberships(self, host: str) -> Amounts:
         """Return what the server takes of its anti-affinity groups on a host."""
         return tuple((group_row(group, host), 1) for group in self.apart)

@@ -94,7 +94,7 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
     :param seconds: the CPU time of search and solver together; 0 for the search alone, without a
         bound that matters.
     """
-    end = time.process_time() + (seconds or _WITHOUT_END)
+    end = _end_after(seconds)
     searched = _searched(hosts, question, end=end)
     bound = searched.fewest if question.wanted == 1 else None
     if question.leaving:
@@ -116,6 +116,11 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
     best = min(first, second, key=lambda plan: _cost(plan, question))
     bounds = [each for each in (bound, counts.bound) if each is not None and not hosts.is_cut]
     return _judged(best, question, max(bounds, default=None))
+
+
+def _end_after(seconds: float) -> float:
+    """Return the CPU time of this process at which a plan ends."""
+    return time.process_time() + (seconds or _WITHOUT_END)
 
 
 def _searched(

@@ -82,11 +82,11 @@ class Survivors:
         homeless = []
         full = set[str]()  # the kinds without a place: the room only becomes less
         for server in servers:
-            is_hopeless = server.homeless or server.kind in full
+            is_hopeless = server.kind in full
             move = None if is_hopeless else self._evacuation(server, now)
             if move is None:
                 homeless.append(server)
-                if not server.apart and not server.homeless:
+                if server.is_as_its_kind:
                     full.add(server.kind)
                 continue
             room.take(move.entering())
@@ -94,6 +94,8 @@ class Survivors:
         return Loss(tuple(failed), len(servers), tuple(homeless)), room
 
     def _evacuation(self, server: Server, now: _Evacuations) -> Migration | None:
+        if server.homeless:
+            return None
         # The hosts without a change are in their order, so the first of them is the best.
         fresh = self._first_unchanged(server, now)
         used = ((self._weight(root, now.room), root) for root in now.changed)
