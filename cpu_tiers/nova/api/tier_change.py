@@ -6,6 +6,7 @@ state, quota and image are checked, the task state is saved, and the action is o
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
+import contextlib
 import functools
 from collections.abc import Iterable
 from typing import Any
@@ -90,9 +91,8 @@ def _change_tier(
             raise NoRoomForTier(instance_id=instance.uuid, reason=obstacle) from obstacle
         change.leave_to_nova(obstacle)
     except (exception.UnexpectedTaskStateError, exception.InstanceNotFound) as error:
-        raise exception.InstanceInvalidState(
-            attr="task_state", instance_uuid=instance.uuid, state="deleting", method="resize"
-        ) from error
+        reason = "the server has changed in the meantime"
+        raise NoRoomForTier(instance_id=instance.uuid, reason=reason) from error
     return original(self, context, instance, scheduler_hint, flavor, *args, **kwargs)
 
 
@@ -225,14 +225,16 @@ class _Change:
         self._end("Success", f"Nova resizes the server: {reason}")
 
     def _end(self, result: str, details: str) -> None:
+        instance, now = self._instance, timeutils.utcnow()
         if self._is_certain:
-            del self._instance.system_metadata[PENDING]
-        self._instance.save(expected_task_state=[task_states.RESIZE_PREP])
-        times = dict.fromkeys(("start_time", "finish_time"), timeutils.utcnow())
+            del instance.system_metadata[PENDING]
         note = objects.InstanceActionEvent(
-            self._context, event=NO_EVENT, result=result, details=details[:255], **times
+            self._context, event=NO_EVENT, result=result, details=details[:255], host=instance.host
         )
-        note.create(self._instance.uuid, self._context.request_id)
+        note.start_time = note.finish_time = now
+        with contextlib.suppress(exception.NovaException):  # the server is being deleted
+            instance.save(expected_task_state=[task_states.RESIZE_PREP])
+            note.create(instance.uuid, self._context.request_id)
 
 
 def _ring(context: Any, instance: objects.Instance) -> None:
