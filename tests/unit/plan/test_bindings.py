@@ -206,7 +206,7 @@ def test_requirements(value: str, requirement: str, is_met: bool) -> None:
 
 
 def queries_of(flavor: Flavor, image: Image | None) -> tuple[CandidateQuery, ...]:
-    return server_queries(ServerRequest(flavor=flavor, image=image)).first
+    return server_queries(ServerRequest(flavor=flavor, image=image))
 
 
 def cloud(**more: Any) -> Snapshot:
