@@ -39,7 +39,6 @@ def test_from_all_hosts_to_a_host_and_back(open_html: Open, tmp_path: Path) -> N
     )
     assert page.locator("#over td").all_inner_texts() == [
         "compute-2",
-        "compute-2",
         "VCPU",
         "4",
         "5",

@@ -9,11 +9,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console
-from rich.text import Text
 
-from cpu_tiers.errors import printable
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.tools.cloud.cloud_text import print_rest, print_table, text_table
+from cpu_tiers.tools.cloud.cloud_text import print_report
 from cpu_tiers.tools.compute_api import (
     ComputeApiUnavailable,
     ObjectKind,
@@ -21,8 +19,8 @@ from cpu_tiers.tools.compute_api import (
     get,
     part,
 )
-from cpu_tiers.tools.frame.terminal import MOST_LINES
 from cpu_tiers.tools.http.services import Services
+from cpu_tiers.tools.sold.cloud_report import Figure, ReportTable, Value
 from cpu_tiers.tools.sold.project_sales import ProjectSale
 from cpu_tiers.tools.sold.sold_sums import percent
 
@@ -68,16 +66,16 @@ def print_projects(
 ) -> None:
     """Print a table of what is sold to each project, and to each of its tiers."""
     counts = Counter(names.values())
-    table = text_table("project", "tier", "servers", "vCPUs", "shares", "of all", "PCPU")
-    table.columns[1].justify = "left"
-    for sale in sales if show_all else sales[:MOST_LINES]:
+    rows: list[Sequence[Value]] = []
+    for sale in sales:
         name = names.get(sale.project, sale.project) or "not of a server"
         if counts[name] > 1:  # another domain has a project with the name
             name = f"{name} ({sale.project})"
-        cells = (f"{sale.amounts.get(key, 0):,}" for key in (VCPU, VCPU_SHARES, PCPU))
-        vcpus, shares, dedicated = cells
-        part_of_all = percent(sale.parts.get(VCPU_SHARES)) if VCPU_SHARES in sale.parts else ""
-        texts = (Text(printable(text)) for text in (name, sale.tier))
-        table.add_row(*texts, f"{sale.servers:,}", vcpus, shares, part_of_all, dedicated)
-    print_table(console, "What is sold to each project", table)
-    print_rest(console, len(sales), show_all=show_all)
+        vcpus, shares, dedicated = (sale.amounts.get(key, 0) for key in (VCPU, VCPU_SHARES, PCPU))
+        part_of_all = Figure()
+        if VCPU_SHARES in sale.parts:
+            part_of_all = Figure(percent(sale.parts[VCPU_SHARES]))
+        rows.append((name, sale.tier, sale.servers, vcpus, shares, part_of_all, dedicated))
+    columns = ("project", "tier", "servers", "vCPUs", "shares", "of all", "PCPU")
+    table = ReportTable("What is sold to each project", columns, rows)
+    print_report(console, table, show_all=show_all)

@@ -14,15 +14,19 @@ from cpu_tiers.tools.page.document import (
     PageTable,
     Row,
 )
-from cpu_tiers.tools.sold.sold import NOTHING, SoldCloud
-from cpu_tiers.tools.sold.sold_sums import (
-    ClassSum,
-    TierRoom,
-    class_sums,
-    group_sums,
-    percent,
+from cpu_tiers.tools.sold.cloud_report import (
+    HostLabel,
+    ReportTable,
+    Value,
+    groups_table,
+    hosts_table,
+    moves_table,
+    over_table,
+    promises_table,
+    room_table,
 )
-from cpu_tiers.tools.sold.tier_promises import tier_promises
+from cpu_tiers.tools.sold.sold import NOTHING, SoldCloud
+from cpu_tiers.tools.sold.sold_sums import TierRoom, class_sums
 
 
 def cloud_page(
@@ -49,7 +53,7 @@ def cloud_page(
         texts=_texts(cloud, data, source),
         sections=[
             *_sections(cloud, data, rooms),
-            *_groups(cloud, data, groups or {}),
+            *_section(data, "groups", "Groups of hosts", groups_table(cloud, groups or {})),
             _audits(data, reports),
             _hosts(cloud, data),
             _host(data, has_names=bool(server_names)),
@@ -110,77 +114,32 @@ def _sections(
             chart=charts.heat_map(data.classes, len(cloud.hosts)),
         )
         yield PageSection(key="left", title="Hosts at a glance", parts=[chart])
-    for key, title, heading, amounts in (
-        ("over", "Over the capacity", "Providers over their capacity", cloud.excesses),
-        ("reserved", "Reserved, but used", "Providers with servers on what is reserved",
-         cloud.of_reserved),
-    ):  # fmt: skip
-        if amounts:
-            columns = ("host", "provider", "class", "capacity", "used")
-            rows: list[Sequence[Cell]] = []
-            for a in amounts:
-                provider = cloud.short_name(a.host, a.provider)
-                rows.append((_link(data, a.host), provider, a.resource_class, a.capacity, a.used))
-            table = PageTable(title=heading, columns=columns, rows=rows)
-            yield PageSection(key=key, title=title, parts=[table])
-    if cloud.unsettled:
-        moves: list[Sequence[Cell]] = [
-            (each.consumer, each.kind, ", ".join(map(cloud.short_name, each.hosts)), each.mend)
-            for each in cloud.unsettled
-        ]
-        table = PageTable(
-            title="Moves that are not over, or have failed",
-            columns=("consumer", "is", "hosts", "what to do"),
-            rows=moves,
-        )
-        yield PageSection(key="moves", title="Moves", parts=[table])
+    for key, title, amounts in (
+        ("over", "Over the capacity", cloud.excesses),
+        ("reserved", "Reserved, but used", cloud.of_reserved),
+    ):
+        yield from _section(data, key, title, over_table(cloud, title, amounts))
+    yield from _section(data, "moves", "Moves", moves_table(cloud))
     if cloud.tiers:
         yield PageSection(key="sold", title="Sold", parts=_sold(cloud, data))
-    if rooms:
-        table = PageTable(
-            title="How many more servers of each tier fit",
-            columns=("tier", "flavor", "more"),
-            rows=[(r.tier, r.flavor + r.note, r.more if r.is_exact else r.text) for r in rooms],
-        )
-        text = "Of one tier alone, as if the other tiers got no servers."
-        parts = [table, *_promises(cloud, rooms)]
-        yield PageSection(key="more", title="Room", texts=[text], parts=parts)
+    yield from _section(data, "more", "Room", room_table(rooms), promises_table(cloud, rooms))
 
 
-def _promises(cloud: SoldCloud, rooms: Sequence[TierRoom]) -> Iterator[PageTable]:
-    """Yield the table of what one server of each tier is promised, if any host sells shares."""
-    rows = [
-        (
-            *(each.tier, each.hosts, each.cpus),
-            *(round(float(cpus), 3) for cpus in (each.sold, each.promised)),
-            "V" if each.has_class else "-",
-        )
-        for each in tier_promises(rooms, cloud)
-    ]
-    if rows:
-        yield PageTable(
-            title="CPUs of one server of each tier, by kind of host",
-            columns=("tier", "hosts", "CPUs of a host", "sold", "kept when full", "SCS-0100"),
-            rows=rows,
-        )
+def _section(data: CloudData, key: str, title: str, *tables: ReportTable) -> Iterator[PageSection]:
+    """Yield the section with those of the tables that have rows."""
+    if parts := [_table(data, table) for table in tables if table.rows]:
+        yield PageSection(key=key, title=title, parts=parts)
 
 
-def _groups(
-    cloud: SoldCloud, data: CloudData, groups: Mapping[str, frozenset[str]]
-) -> Iterator[PageSection]:
-    if groups:
-        rows: list[Sequence[Cell]] = []
-        for name, sums in group_sums(cloud.amounts, groups).items():
-            hosts, disabled = len(groups[name]), len(groups[name] & cloud.disabled)
-            rows.append((name, hosts, disabled, *_left(data, sums)))
-        columns = ("group", "hosts", "disabled", *data.classes)
-        title = "What is left of each group of hosts"
-        table = PageTable(title=title, columns=columns, rows=rows)
-        yield PageSection(key="groups", title="Groups of hosts", parts=[table])
+def _table(data: CloudData, table: ReportTable) -> PageTable:
+    rows = [tuple(_cell(data, value) for value in row) for row in table.rows]
+    return PageTable(title=table.title, columns=table.columns, rows=rows)
 
 
-def _left(data: CloudData, sums: Mapping[str, ClassSum]) -> list[str]:
-    return [percent(sums[name].left) if name in sums else "" for name in data.classes]
+def _cell(data: CloudData, value: Value) -> Cell:
+    if isinstance(value, HostLabel):
+        return PageLink(text=value.text, to=data.keys[value.host])
+    return round(value, 3) if isinstance(value, float) else value
 
 
 def _sold(cloud: SoldCloud, data: CloudData) -> list[PageChart | PageTable]:
@@ -238,14 +197,7 @@ def _audits(data: CloudData, reports: Collection[AuditedHost]) -> PageSection:
 
 
 def _hosts(cloud: SoldCloud, data: CloudData) -> PageSection:
-    rows: list[Sequence[Cell]] = []
-    for host, sums in data.sums.items():
-        over = sum(class_sum.over for class_sum in sums.values())
-        marks = ["disabled"] * (host in cloud.disabled) + ["down"] * (host in cloud.down)
-        marks += ["over its capacity"] * bool(over)
-        rows.append((_link(data, host), ", ".join(marks), *_left(data, sums)))
-    title, columns = "What is left of each host, the least first", ("host", "", *data.classes)
-    tables = [PageTable(title=title, columns=columns, rows=rows)]
+    tables = [_table(data, hosts_table(cloud))]
     if others := [(_link(data, host),) for host in data.keys if host not in data.sums]:
         title = "Other providers, without CPUs"
         tables.append(PageTable(title=title, columns=("provider",), rows=others))
