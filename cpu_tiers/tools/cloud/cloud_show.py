@@ -14,7 +14,7 @@ from rich.console import Console
 from cpu_tiers.errors import CpuTiersError, FaultList, InvalidInput
 from cpu_tiers.tools.cloud.audit_files import read_audit_file
 from cpu_tiers.tools.cloud.capacity import tier_rooms
-from cpu_tiers.tools.cloud.cloud_metrics import CloudMetrics
+from cpu_tiers.tools.cloud.cloud_metrics import cloud_metrics
 from cpu_tiers.tools.cloud.cloud_projects import (
     print_projects,
     project_rows,
@@ -31,6 +31,7 @@ from cpu_tiers.tools.cloud_model.snapshot_servers import HOST
 from cpu_tiers.tools.compute_api import read_aggregates
 from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
 from cpu_tiers.tools.frame.formatting import ListCommand
+from cpu_tiers.tools.frame.metrics import metrics_text
 from cpu_tiers.tools.frame.notes_on_answers import tell_unknown_states
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
@@ -197,8 +198,8 @@ class CloudShow(NovaConfCommand, ListCommand):
             _write(parsed_args.html, cloud, given, names, rooms, groups)
         if path := parsed_args.prometheus:
             homeless = self._homeless(conf, source, snapshot) if parsed_args.survive else None
-            metrics = CloudMetrics(cloud, rooms, groups, time.time(), homeless)
-            write_output(path, metrics.text())
+            metrics = cloud_metrics(cloud, rooms, groups, time.time(), homeless)
+            write_output(path, metrics_text(metrics))
         self.status = FOUND if cloud.excesses else 0
         if not is_text:
             tell_unknown_states(source.service_states)

@@ -1,14 +1,10 @@
-"""``cpu-tiers host audit``: compares promised and delivered CPU on a compute host.
-
-The metrics are for node_exporter's textfile collector. The file is replaced as a whole, so that
-the collector never reads a part of the metrics.
-"""
+"""``cpu-tiers host audit``: compares promised and delivered CPU on a compute host."""
 
 import logging
 import time
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from textwrap import fill
 
@@ -16,6 +12,7 @@ from cpu_tiers.errors import CpuTiersError, printable
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.host_arguments import add_local_libvirt_argument, check_local
+from cpu_tiers.tools.frame.metrics import Metrics, metrics_text, single
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.numbers import seconds_from
 from cpu_tiers.tools.frame.safe_files import write_output
@@ -171,15 +168,15 @@ def _row(finding: Finding, step: Step, fixed: bool) -> tuple[object, ...]:
 
 
 _GUEST = {
-    "cpu_tiers_guest_weight": "CPU weight that the guest must have",
-    "cpu_tiers_guest_cgroup_weight": "CPU weight of the guest's cgroup",
-    "cpu_tiers_guest_floor_cpus": "CPUs of the busy guest wherever the kernel has put the vCPUs",
-    "cpu_tiers_guest_entitlement_cpus": "CPUs of the guest while all vCPUs of all guests run",
-    "cpu_tiers_guest_wanted_cpus": "CPUs that the guest ran on or waited for in the interval",
-    "cpu_tiers_guest_due_cpus": "CPUs that were due to the guest while it wanted to run",
-    "cpu_tiers_guest_delivered_cpus": "CPUs that the guest ran on in the interval",
-    "cpu_tiers_guest_missing_cpus": "CPUs that were due and that the guest did not get",
-    "cpu_tiers_guest_sold_cpus": "CPUs that the shares of the guest are sold as",
+    "guest_weight": "CPU weight that the guest must have",
+    "guest_cgroup_weight": "CPU weight of the guest's cgroup",
+    "guest_floor_cpus": "CPUs of the busy guest wherever the kernel has put the vCPUs",
+    "guest_entitlement_cpus": "CPUs of the guest while all vCPUs of all guests run",
+    "guest_wanted_cpus": "CPUs that the guest ran on or waited for in the interval",
+    "guest_due_cpus": "CPUs that were due to the guest while it wanted to run",
+    "guest_delivered_cpus": "CPUs that the guest ran on in the interval",
+    "guest_missing_cpus": "CPUs that were due and that the guest did not get",
+    "guest_sold_cpus": "CPUs that the shares of the guest are sold as",
 }
 """Names and help texts of the gauges with the labels guest, uuid and tier."""
 
@@ -191,28 +188,25 @@ def write_metrics(
 
     :raises InvalidInput: the file cannot be written.
     """
-    from prometheus_client import CollectorRegistry, Gauge, generate_latest
+    write_output(path, metrics_text(_metrics(evidence, findings, tiers)))
 
-    registry = CollectorRegistry()
+
+def _metrics(
+    evidence: Evidence, findings: Collection[Finding], tiers: Collection[Tier]
+) -> Iterator[Metrics]:
     kinds = Counter(finding.kind for finding in findings)
-    open_findings = Gauge(
-        "cpu_tiers_audit_findings", "Number of open findings", ["kind"], registry=registry
-    )
-    for kind in Kind:
-        open_findings.labels(kind.value).set(kinds[kind])
-    for name, text, seconds in (
-        ("interval", "Length of the measurement", evidence.seconds),
-        ("timestamp", "Time of the end of the audit", time.time()),
-    ):
-        Gauge(f"cpu_tiers_audit_{name}_seconds", text, registry=registry).set(seconds)
-    labels, values = tier_names(evidence.host.domains, tiers), _values(evidence)
-    for name, help_text in _GUEST.items():
-        gauge = Gauge(name, help_text, ["guest", "uuid", "tier"], registry=registry)
-        for domain in evidence.host.domains:
-            if (value := values[domain.name].get(name)) is not None:
-                tier = labels[domain.name] or ""
-                gauge.labels(domain.name, domain.uuid or "", tier).set(value)
-    write_output(path, generate_latest(registry))
+    numbers = [((kind.value,), kinds[kind]) for kind in Kind]
+    yield Metrics("audit_findings", "Number of open findings", numbers, ["kind"])
+    yield single("audit_interval_seconds", "Length of the measurement", evidence.seconds)
+    yield single("audit_timestamp_seconds", "Time of the end of the audit", time.time())
+    names, values = tier_names(evidence.host.domains, tiers), _values(evidence)
+    for name, text in _GUEST.items():
+        samples = [
+            ((domain.name, domain.uuid or "", names[domain.name] or ""), value)
+            for domain in evidence.host.domains
+            if (value := values[domain.name].get(name)) is not None
+        ]
+        yield Metrics(name, text, samples, ["guest", "uuid", "tier"])
 
 
 def _values(evidence: Evidence) -> Mapping[str, Mapping[str, float | None]]:

@@ -19,6 +19,7 @@ from cpu_tiers.placement.errors import PlacementMisconfigured
 from cpu_tiers.tools.frame.host_arguments import add_local_libvirt_argument, check_local
 from cpu_tiers.tools.frame.host_files import read_host_files
 from cpu_tiers.tools.frame.ladder_options import has_driver
+from cpu_tiers.tools.frame.metrics import Metrics, collected, single
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.numbers import seconds_from
 from cpu_tiers.tools.frame.provider_files import faults_at_start
@@ -145,7 +146,7 @@ def _watch(host: WatchedHost, interval: float, ask: Callable[[], None]) -> None:
         raise KeyboardInterrupt(text) from None
 
 
-PREFIX = "cpu_tiers_watch"
+PREFIX = "watch"
 LABELS = ("guest", "uuid", "tier", "flavor")
 
 _COUNTERS = {
@@ -191,39 +192,39 @@ class WatchCollector:
         self._reading = reading
 
     def collect(self) -> Iterator["Metric"]:
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
         reading = self._reading()
-        gauge, counter = GaugeMetricFamily, CounterMetricFamily
-        unknown = "Processes with the uuid of a domain that are not under watch"
-        faults = "Faults of provider.yaml: nova-compute does not start, or loses shares"
-        pressure = "Time in which at least one thread of the machine waited for a CPU (PSI)"
-        for new_family, name, text, value in (
-            (gauge, "guests", "Guests under watch", len(reading.guests)),
-            (gauge, "unknown_processes", unknown, reading.unknown),
-            (gauge, "reading_timestamp_seconds", "Time of the last reading", reading.taken_at),
-            (counter, "unread_files", "Files that could not be read", reading.unread),
-            (counter, "machine_pressure_seconds", pressure, reading.machine_pressure),
-            (counter, "host_due_seconds", "CPU time that was due to all guests", reading.due),
-            (counter, "host_missing_seconds", "What all guests did not get", reading.missing),
-            (gauge, "host_shares", "Shares that the host sells", reading.shares),
-            (gauge, "provider_file_faults", faults, reading.file_faults),
-            (gauge, "host_weight_shares", "Weights that compete, in shares", reading.weights),
-        ):
-            if value is not None:
-                yield new_family(f"{PREFIX}_{name}", text, value)
-        guests = [(guest, _labels(guest)) for guest in reading.guests]
-        for new_family, metrics in ((counter, _COUNTERS), (gauge, _GAUGES)):
-            for name, (text, attribute) in metrics.items():
-                family, value_of = (
-                    new_family(f"{PREFIX}_{name}", text, labels=LABELS),
-                    attrgetter(attribute),
-                )
-                for guest, labels in guests:
-                    if (value := value_of(guest)) is not None:
-                        family.add_metric(labels, value)
-                yield family
+        yield from collected(_metrics(reading))
         yield _of_tiers(reading.waits)
+
+
+def _metrics(reading: HostReading) -> Iterator[Metrics]:
+    unknown = "Processes with the uuid of a domain that are not under watch"
+    faults = "Faults of provider.yaml: nova-compute does not start, or loses shares"
+    pressure = "Time in which at least one thread of the machine waited for a CPU (PSI)"
+    for is_counter, name, text, value in (
+        (False, "guests", "Guests under watch", len(reading.guests)),
+        (False, "unknown_processes", unknown, reading.unknown),
+        (False, "reading_timestamp_seconds", "Time of the last reading", reading.taken_at),
+        (True, "unread_files", "Files that could not be read", reading.unread),
+        (True, "machine_pressure_seconds", pressure, reading.machine_pressure),
+        (True, "host_due_seconds", "CPU time that was due to all guests", reading.due),
+        (True, "host_missing_seconds", "What all guests did not get", reading.missing),
+        (False, "host_shares", "Shares that the host sells", reading.shares),
+        (False, "provider_file_faults", faults, reading.file_faults),
+        (False, "host_weight_shares", "Weights that compete, in shares", reading.weights),
+    ):
+        if value is not None:
+            yield single(f"{PREFIX}_{name}", text, value, is_counter=is_counter)
+    guests = [(guest, _labels(guest)) for guest in reading.guests]
+    for is_counter, metrics in ((True, _COUNTERS), (False, _GAUGES)):
+        for name, (text, attribute) in metrics.items():
+            value_of = attrgetter(attribute)
+            samples = [
+                (labels, value)
+                for guest, labels in guests
+                if (value := value_of(guest)) is not None
+            ]
+            yield Metrics(f"{PREFIX}_{name}", text, samples, LABELS, is_counter)
 
 
 def _labels(guest: WatchedGuest) -> tuple[str, ...]:
@@ -236,7 +237,7 @@ def _of_tiers(waits: Mapping[str, Waits]) -> "Metric":
     from prometheus_client.core import HistogramMetricFamily
 
     family = HistogramMetricFamily(
-        f"{PREFIX}_wait_seconds",
+        f"cpu_tiers_{PREFIX}_wait_seconds",
         "How long vCPUs waited before each run: the average of a vCPU between two readings",
         labels=("tier",),
     )

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from cpu_tiers.tools.cloud.cloud_metrics import CloudMetrics
+from cpu_tiers.tools.cloud.cloud_metrics import cloud_metrics
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.frame.metrics import metrics_text
 from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
 from cpu_tiers.tools.sold.sold import SoldCloud, sold_cloud
 from cpu_tiers.tools.sold.sold_sums import TierRoom
@@ -42,7 +43,7 @@ def cloud(consumers: Mapping[str, Mapping[str, Mapping[str, int]]]) -> SoldCloud
 def test_metrics() -> None:
     rooms = [TierRoom("gold", "gold.2", 7), TierRoom("silver", "silver.2", 9, is_exact=False)]
     groups = {"fast": frozenset({"a", 'b"\n'}), "slow": frozenset({"c"})}
-    text = CloudMetrics(cloud(CONSUMERS), rooms, groups, 1.7e9, [0, 2, 3]).text().decode()
+    text = metrics_text(cloud_metrics(cloud(CONSUMERS), rooms, groups, 1.7e9, [0, 2, 3])).decode()
     samples = {
         (sample.name.removeprefix("cpu_tiers_"), *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)
@@ -73,7 +74,7 @@ def test_metrics() -> None:
 def test_every_metric_that_is_read_exists(path: Path) -> None:
     rooms = [TierRoom("gold", "gold.2", 7)]
     groups = {"fast": frozenset({"a"})}
-    text = CloudMetrics(cloud(CONSUMERS), rooms, groups, 0.0, [0]).text().decode()
+    text = metrics_text(cloud_metrics(cloud(CONSUMERS), rooms, groups, 0.0, [0])).decode()
     written = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
     used = {
         name
@@ -85,14 +86,14 @@ def test_every_metric_that_is_read_exists(path: Path) -> None:
 
 
 def test_a_host_that_vanishes_and_a_cloud_without_rooms() -> None:
-    text = CloudMetrics(cloud({}), [], {}, 0.0).text()
+    text = metrics_text(cloud_metrics(cloud({}), [], {}, 0.0))
     assert b"tier_room{" not in text
     assert b"may_not_fail" not in text
     assert b"\ncpu_tiers_cloud_hosts_may_not_fail 0\n" in (
-        CloudMetrics(cloud({}), [], {}, 0.0, [0]).text()
+        metrics_text(cloud_metrics(cloud({}), [], {}, 0.0, [0]))
     )
     nothing = sold_cloud(Snapshot(providers=(), consumers={}), [])
-    assert b"host=" not in CloudMetrics(nothing, [], {}, 0.0).text()
+    assert b"host=" not in metrics_text(cloud_metrics(nothing, [], {}, 0.0))
 
 
 def test_ten_thousand_hosts_are_less_than_a_megabyte() -> None:
@@ -100,6 +101,6 @@ def test_ten_thousand_hosts_are_less_than_a_megabyte() -> None:
     half = {"VCPU": 32, "CUSTOM_VCPU_SHARES": 6400}
     consumers = {str(n): {host.uuid: half} for n, host in enumerate(hosts)}
     large = sold_cloud(Snapshot(providers=tuple(hosts), consumers=consumers), [])
-    text = CloudMetrics(large, [], {}, 0.0).text()
+    text = metrics_text(cloud_metrics(large, [], {}, 0.0))
     assert text.count(b"\ncpu_tiers_shares_free{") == 10_000
     assert len(text) < 1_000_000

@@ -1,0 +1,64 @@
+"""Metrics as values, and their text for Prometheus and for node_exporter's textfile collector.
+
+A file is replaced as a whole: the collector never reads a part of it, and what vanishes has no
+metrics after the next run.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from cpu_tiers.errors import printable
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
+Samples = Iterable[tuple[Sequence[str], float]]
+"""The values of a metric by the values of its labels."""
+
+
+class Metrics(NamedTuple):
+    """A metric with its help text.
+
+    :param name: without ``cpu_tiers_``.
+    """
+
+    name: str
+    text: str
+    samples: Samples
+    labels: Sequence[str] = ()
+    is_counter: bool = False
+
+
+def single(name: str, text: str, value: float, *, is_counter: bool = False) -> Metrics:
+    """Return a metric without labels."""
+    return Metrics(name, text, [((), value)], is_counter=is_counter)
+
+
+def collected(metrics: Iterable[Metrics]) -> "Iterator[Metric]":
+    """Yield the metrics as prometheus_client has them."""
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    for each in metrics:
+        new_family = CounterMetricFamily if each.is_counter else GaugeMetricFamily
+        family = new_family(f"cpu_tiers_{each.name}", each.text, labels=each.labels)
+        for labels, value in each.samples:
+            family.add_metric([printable(label) for label in labels], value)
+        yield family
+
+
+class _Collector:
+    def __init__(self, metrics: Iterable[Metrics]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> "Iterator[Metric]":
+        return collected(self._metrics)
+
+
+def metrics_text(metrics: Iterable[Metrics]) -> bytes:
+    """Return the content of a file."""
+    from prometheus_client import CollectorRegistry, generate_latest
+
+    registry = CollectorRegistry()
+    registry.register(_Collector(metrics))
+    # Whole numbers, because two amounts of 10,000 hosts make 1 MB.
+    return generate_latest(registry).replace(b".0\n", b"\n")
