@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.cloud_model.snapshot_servers import (
     ServerGroup,
@@ -21,7 +20,7 @@ from cpu_tiers.tools.plan.planner import Question, make_plan
 from cpu_tiers.tools.plan.read import read_cloud
 from cpu_tiers.tools.plan.relief import relief_of
 from cpu_tiers.tools.plan.spec_match import matches
-from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT, server_queries
+from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT, ServerQueries, server_queries
 from cpu_tiers.translators import ServerRequest
 from tests.unit.cloud_model.clouds import provider
 
@@ -205,7 +204,7 @@ def test_requirements(value: str, requirement: str, is_met: bool) -> None:
     assert matches(value, requirement) is is_met
 
 
-def queries_of(flavor: Flavor, image: Image | None) -> tuple[CandidateQuery, ...]:
+def queries_of(flavor: Flavor, image: Image | None) -> ServerQueries:
     return server_queries(ServerRequest(flavor=flavor, image=image))
 
 
