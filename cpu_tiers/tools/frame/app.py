@@ -94,8 +94,10 @@ class CpuTiersApp(App):
         super().configure_logging()
         for handler in logging.getLogger().handlers:
             if isinstance(handler, logging.FileHandler):
-                stream = MaskingStream(cast(TextIO, handler.stream))
-                handler.setStream(cast(TextIOWrapper, stream))
+                stream = cast(object, handler.stream)
+                if not isinstance(stream, MaskingStream):  # a second command in the process
+                    masking = MaskingStream(cast(TextIO, stream))
+                    handler.setStream(cast(TextIOWrapper, masking))
 
     def clean_up(self, cmd: Any, result: int, err: BaseException | None) -> None:
         """Name an error that says nothing, which cliff prints as an empty line."""
