@@ -136,17 +136,22 @@ class Consumers:
         here = self._roots.get(server.host, server.host)
         if root == here:
             return Role.SERVER
-        for move in self._moves[uuid]:
-            source, target = self._roots.get(move.source), self._roots.get(move.target)
-            if move.kind == _EVACUATION and root == source:
-                return Role.EVACUATED
-            if move.status not in _OVER and (root == target or not move.target):
-                return Role.TARGET
+        if role := self._role_in_moves(uuid, root):
+            return role
         if server.task or (not here and server.state == "BUILD"):
             return Role.TARGET
         if MIGRATIONS in self._servers.unread and root in self._servers.down:
             return Role.EVACUATED
         return Role.MISPLACED if here and here not in roots else Role.LEAKED
+
+    def _role_in_moves(self, uuid: str, root: str) -> Role | None:
+        for move in self._moves[uuid]:
+            if move.kind == _EVACUATION and root == self._roots.get(move.source):
+                return Role.EVACUATED
+            is_target = root == self._roots.get(move.target) or not move.target
+            if is_target and move.status not in _OVER:
+                return Role.TARGET
+        return None
 
     def _presumed(self, root: str, roots: Collection[str]) -> Role:
         """Return what a server is on a host as Placement and the states of the hosts have it."""

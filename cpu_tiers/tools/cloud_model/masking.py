@@ -41,7 +41,6 @@ def masked(snapshot: Snapshot) -> Snapshot:
     aggregates = _ids(2, [*used, *servers.aggregates])
     consumers = _ids(3, [*snapshot.consumers, *servers.servers, *servers.migrations])
     names = _names(providers)
-    renamed = {key: (ids[p.uuid], names[p.uuid]) for p in providers for key in (p.name, p.uuid)}
     return Snapshot(
         providers=tuple(_masked_provider(each, ids, names, aggregates) for each in providers),
         consumers={
@@ -54,7 +53,8 @@ def masked(snapshot: Snapshot) -> Snapshot:
         ),
         is_masked=True,
         taken=snapshot.taken,
-        servers=snapshot.servers and _masked_servers(servers, consumers, aggregates, renamed),
+        servers=snapshot.servers
+        and _masked_servers(servers, consumers, aggregates, _renamed(providers, ids, names)),
     )
 
 
@@ -169,13 +169,24 @@ def _masked_servers(
             aggregates[uuid]: masks.aggregate(number, aggregate)
             for number, (uuid, aggregate) in enumerate(servers.aggregates.items(), start=1)
         },
-        services=dict(providers[p] for p in servers.services if p in providers),
-        types={ids[uuid]: kind for uuid, kind in servers.types.items() if uuid in ids},
-        down=tuple(
-            dict.fromkeys(providers[name][0] for name in servers.down if name in providers)
-        ),
+        services=dict(_known(servers.services, providers)),
+        types={ids[uuid]: servers.types[uuid] for uuid in servers.types.keys() & ids.keys()},
+        down=tuple(dict(_known(servers.down, providers))),
         unread=servers.unread,
     )
+
+
+def _renamed(
+    providers: Iterable[Provider], ids: Mapping[str, str], names: Mapping[str, str]
+) -> dict[str, tuple[str, str]]:
+    """Return the new id and the new name of each provider by its old id and its old name."""
+    return {key: (ids[p.uuid], names[p.uuid]) for p in providers for key in (p.name, p.uuid)}
+
+
+def _known(
+    originals: Iterable[str], providers: Mapping[str, tuple[str, str]]
+) -> list[tuple[str, str]]:
+    return [providers[name] for name in originals if name in providers]
 
 
 def _numbered(noun: str, originals: Iterable[str]) -> dict[str, str]:

@@ -47,30 +47,52 @@ def servers_json(
     servers: SnapshotServers, flavor_json: Callable[[Flavor], object]
 ) -> dict[str, object]:
     """Return the keys of the document, without attributes that have their default."""
-    lists: dict[str, dict[str, tuple[int, object]]] = {name: {} for name in _NUMBERED}
+    writer = _Writer(flavor_json)
+    body = {
+        _key(field.name): writer.plain(getattr(servers, field.name)) for field in fields(servers)
+    }
+    return body | {f"server_{name}s": bodies for name, bodies in writer.lists.items()}
 
-    def plain(value: object, attribute: str = "") -> object:
+
+class _Writer:
+    """Makes JSON of values.
+
+    :ivar lists: the bodies of flavors and images, of which each stands once.
+    """
+
+    def __init__(self, flavor_json: Callable[[Flavor], object]) -> None:
+        self._flavor_json = flavor_json
+        self._numbers: dict[str, int] = {}
+        self.lists: dict[str, list[object]] = {name: [] for name in _NUMBERED}
+
+    def plain(self, value: object) -> object:
+        """Return a value as JSON has it, without attributes that have their default."""
         if isinstance(value, Flavor | Image):
-            # A flavor has a dict, which has no hash.
-            known = lists[attribute]
-            body = flavor_json(value) if isinstance(value, Flavor) else _image_json(value)
-            return known.setdefault(repr(value), (len(known), body))[0]
+            return self._number(value)
         if isinstance(value, Mapping):
-            return {key: plain(each) for key, each in value.items()}
-        if isinstance(value, tuple | frozenset):
-            return sorted(value) if isinstance(value, frozenset) else list(value)
-        if isinstance(value, str | int | None):
-            return value
+            return {key: self.plain(each) for key, each in value.items()}
+        if isinstance(value, frozenset):
+            return sorted(value)
+        if isinstance(value, tuple):
+            return list(value)
+        return value if isinstance(value, str | int | None) else self._attributes(value)
+
+    def _attributes(self, value: object) -> dict[str, object]:
         return {
-            _key(field.name): plain(each, field.name)
+            _key(field.name): self.plain(each)
             for field in fields(value)  # type: ignore[arg-type]  # a value of _KINDS
             if (each := getattr(value, field.name)) != _default(field)
         }
 
-    body: dict[str, object] = {
-        _key(field.name): plain(getattr(servers, field.name)) for field in fields(servers)
-    }
-    return body | {f"server_{name}s": [b for _, b in lists[name].values()] for name in _NUMBERED}
+    def _number(self, value: Flavor | Image) -> int:
+        key = repr(value)  # a flavor has a dict, which has no hash
+        if key not in self._numbers:
+            bodies = self.lists["flavor" if isinstance(value, Flavor) else "image"]
+            self._numbers[key] = len(bodies)
+            bodies.append(
+                self._flavor_json(value) if isinstance(value, Flavor) else _image_json(value)
+            )
+        return self._numbers[key]
 
 
 def _default(field: Field[Any]) -> object:

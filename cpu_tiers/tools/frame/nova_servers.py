@@ -133,22 +133,26 @@ def _server(body: Mapping[str, Any], faults: FaultList | None) -> SnapshotServer
     if not isinstance(properties, Mapping):
         unread.add(IMAGE)
     return SnapshotServer(
-        name=str(body.get("name") or body["id"]),
+        name=_text(body, "name") or body["id"],
         flavor=faults.read(flavor_of, flavor, where)
         if faults is not None and isinstance(flavor, Mapping)
         else None,
-        state=str(body.get("status") or ""),
-        task=str(body.get("OS-EXT-STS:task_state") or ""),
+        state=_text(body, "status"),
+        task=_text(body, "OS-EXT-STS:task_state"),
         is_locked=body.get("locked") is True,
-        lock_reason=str(body.get("locked_reason") or ""),
-        host=str(body.get(_NODE) or body.get(_HOST) or ""),
-        project=str(body.get("tenant_id") or ""),
-        zone=str(body.get("pinned_availability_zone") or ""),
+        lock_reason=_text(body, "locked_reason"),
+        host=_text(body, _NODE) or _text(body, _HOST),
+        project=_text(body, "tenant_id"),
+        zone=_text(body, _KEYS[ZONE]),
         hints=_hints(hints) if isinstance(hints, Mapping) else {},
         image=_image(image, properties),
         is_from_volume=image == "",
         unread=frozenset(unread),
     )
+
+
+def _text(body: Mapping[str, Any], key: str) -> str:
+    return str(body.get(key) or "")
 
 
 def _hints(hints: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
@@ -191,8 +195,8 @@ def _group(body: Mapping[str, Any]) -> ServerGroup:
     most = rules.get("max_server_per_host") if isinstance(rules, Mapping) else None
     members = body.get("members")
     return ServerGroup(
-        name=str(body.get("name") or body["id"]),
-        policy=str(body.get("policy") or ""),
+        name=_text(body, "name") or body["id"],
+        policy=_text(body, "policy"),
         most=most if type(most) is int and most > 0 else 1,
         members=tuple(map(str, members)) if isinstance(members, list) else (),
     )
@@ -200,11 +204,11 @@ def _group(body: Mapping[str, Any]) -> ServerGroup:
 
 def _migration(body: Mapping[str, Any]) -> ServerMigration:
     return ServerMigration(
-        server=str(body.get("instance_uuid") or ""),
-        kind=str(body.get("migration_type") or ""),
-        status=str(body.get("status") or ""),
-        source=str(body.get("source_node") or ""),
-        target=str(body.get("dest_node") or ""),
+        server=_text(body, "instance_uuid"),
+        kind=_text(body, "migration_type"),
+        status=_text(body, "status"),
+        source=_text(body, "source_node"),
+        target=_text(body, "dest_node"),
     )
 
 

@@ -121,37 +121,39 @@ def _heal(
     records = find_consumer_records(compute_node, host.holdings.keys(), host.holdings.keys())
     untouched = find_untouched(client, compute_node, host, records, resting)
     alone = {each.consumer for each in untouched}
-    held = {c: amounts for c, amounts in host.holdings.amounts.items() if c not in alone}
-    owners = owners_of(compute_node, records, held.keys())
-    lacking = (*missing_shares.missing_shares(held, owners), *partial_shortfalls(held, owners))
+    amounts = {c: held for c, held in host.holdings.amounts.items() if c not in alone}
+    owners = owners_of(compute_node, records, amounts.keys())
     homeless = [server for server in resting if server.uuid not in alone]
     residents, whole = _without_allocations(compute_node, host, homeless)
+    none, some = (
+        missing_shares.missing_shares(amounts, owners),
+        partial_shortfalls(amounts, owners),
+    )
     additions = healing.plan_additions(
         host.tree,
         host.holdings,
-        _meant(lacking if shares else (), servers),
+        _meant((*none, *some) if shares else (), servers),
         _meant(whole, servers),
         residents,
     )
-    anchorless = healing.without_anchor(host.tree, host.holdings)
-    meant = {
-        c: owner
-        for c, owner in owners.items()
-        if c in anchorless and (not servers or owner.server in servers)
-    }
-    additions = healing.with_anchors(additions, meant, ProviderName(compute_node.name))
+    anchorless = healing.without_anchor(host.tree, host.holdings) & owners.keys()
+    meant = {c: owners[c] for c in anchorless if _is_meant(owners[c].server, servers)}
     return HealPlan(
         host=compute_node.name,
         shares=shares,
         has_nodes=host.has_nodes,
-        additions=additions,
-        untouched=tuple(each for each in untouched if not servers or each.server in servers),
+        additions=healing.with_anchors(additions, meant, ProviderName(compute_node.name)),
+        untouched=tuple(each for each in untouched if _is_meant(each.server, servers)),
     )
 
 
 def _meant(shortfalls: Iterable[Shortfall], servers: Collection[str]) -> list[Shortfall]:
     """Return the shortfalls of some servers, or of all servers if none is named."""
-    return [each for each in shortfalls if not servers or each.owner.server in servers]
+    return [each for each in shortfalls if _is_meant(each.owner.server, servers)]
+
+
+def _is_meant(server: str, servers: Collection[str]) -> bool:
+    return not servers or server in servers
 
 
 def _resting(compute_node: ComputeNode) -> list[objects.Instance]:

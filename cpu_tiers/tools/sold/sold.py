@@ -195,27 +195,30 @@ def sold_cloud(
         },
         note=states.note if hosts else "",
         unsettled=tuple(sorted(_unsettled(snapshot, consumers, providers))),
-        unsold=frozenset(
-            (part.consumer, hosts_by_id[part.root])
-            for parts_of_consumer in consumers
-            for part in parts_of_consumer
-            if part.root not in sold_roots(parts_of_consumer)
-        ),
+        unsold=frozenset(_unsold(consumers, providers)),
     )
+
+
+def _unsold(
+    consumers: Iterable[Sequence[Part]], providers: ProviderIndex
+) -> Iterator[tuple[str, str]]:
+    for parts in consumers:
+        sold = sold_roots(parts)
+        yield from ((p.consumer, providers.name(p.root)) for p in parts if p.root not in sold)
 
 
 def _unsettled(
     snapshot: Snapshot, consumers: Iterable[Sequence[Part]], providers: ProviderIndex
 ) -> Iterator[UnsettledConsumer]:
     for parts in consumers:
-        for role in dict.fromkeys(part.role for part in parts if part.role is not Role.SERVER):
-            of_role = [part for part in parts if part.role is role]
-            roots, first = {part.root for part in of_role}, of_role[0]
+        for role in {part.role for part in parts} - {Role.SERVER}:
+            first, *others = (part for part in parts if part.role is role)
+            roots = {first.root, *(part.root for part in others)}
             held = snapshot.consumers[first.consumer]
-            uuids = [uuid for uuid in held if providers.roots[uuid] in roots]
-            hosts = tuple(sorted(providers.name(root) for root in roots))
-            server = first.server, first.host, first.mend(uuids)
-            yield UnsettledConsumer(first.consumer, role.value, hosts, *server)
+            mend = first.mend([uuid for uuid in held if providers.roots[uuid] in roots])
+            hosts = tuple(sorted(map(providers.name, roots)))
+            place = first.server, first.host
+            yield UnsettledConsumer(first.consumer, role.value, hosts, *place, mend)
 
 
 def _parts_by_provider(

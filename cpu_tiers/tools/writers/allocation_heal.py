@@ -16,7 +16,7 @@ from cpu_tiers.tools.nova.nova_command import NovaCommand
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.consumers import ComputeNode
-    from cpu_tiers.tools.accounting.healing import HealPlan
+    from cpu_tiers.tools.accounting.healing import HealPlan, Untouched
     from cpu_tiers.tools.accounting.port_bindings import PortPlan
     from cpu_tiers.tools.nova.cloud import Cloud
     from cpu_tiers.tools.placement.client import PlacementClient
@@ -35,6 +35,9 @@ class AllocationHeal(NovaCommand, ListCommand):
     their host are named, and the exit status is 1. So are servers with allocations of a host
     that Nova does not have them on; consumers of no server are named, and left alone, too.
     """
+
+    _told: frozenset[str] = frozenset()
+    """What was said of consumers that are left alone."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         mode = parser.add_mutually_exclusive_group(required=True)
@@ -66,7 +69,6 @@ class AllocationHeal(NovaCommand, ListCommand):
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         rows: list[tuple[object, ...]] = []
-        self._told: set[str] = set()
         reporting_hosts = requesting_ports = 0
         with ProgressLine("asking Nova") as progress, self.clients() as (cloud, client):
             parsed_args.server = server_ids(
@@ -97,12 +99,7 @@ class AllocationHeal(NovaCommand, ListCommand):
                 "it reports no shares",
                 "configure the host to report shares first: see the guide for compute hosts",
             )
-        # A server is of its own host, and of the host that Placement has it on.
-        new = [each for each in plan.untouched if each.text not in self._told]
-        self._told |= {each.text for each in new}
-        for each in new:
-            level = logging.ERROR if each.is_wrong else logging.WARNING
-            LOG.log(level, "Left alone: %s", each.text)
+        self._log_untouched(plan.untouched)
         for refusal in shortened(refusals([plan]), show_all=parsed_args.all):
             LOG.error("%s", refusal)
         if not plan.fits:
@@ -119,8 +116,17 @@ class AllocationHeal(NovaCommand, ListCommand):
         healed = len(ports.shortfalls) - len(refused)
         if parsed_args.apply and healed:
             LOG.info("%s: %d ports healed", plan.host, healed)
-        if refused or not plan.fits or any(each.is_wrong for each in plan.untouched):
+        if refused or not plan.fits:
             self.status = 1
+
+    def _log_untouched(self, untouched: "Iterable[Untouched]") -> None:
+        """Name consumers once: a server is of its host, and of the host that Placement has."""
+        for each in untouched:
+            if each.text not in self._told:
+                level = logging.ERROR if each.is_wrong else logging.WARNING
+                LOG.log(level, "Left alone: %s", each.text)
+            self._told |= {each.text}
+            self.status |= each.is_wrong
 
 
 def _heal(

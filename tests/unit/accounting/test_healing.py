@@ -14,7 +14,12 @@ from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import VCPU_SHARES as SHARES
 from cpu_tiers.model.numa import OF_NODES
-from cpu_tiers.tools.accounting.healing import held_by_flavor, plan_additions, share_inventories
+from cpu_tiers.tools.accounting.healing import (
+    held_by_flavor,
+    partial_shortfalls,
+    plan_additions,
+    share_inventories,
+)
 from tests.unit.accounting.trees import TREE, provider, tree
 
 NOTHING = Holdings[ProviderName]()
@@ -166,3 +171,23 @@ def test_amounts_of_a_flavor(
     owner = Owner(name="s", server="s", flavor=flavor)
     held = held_by_flavor(owner, lambda: PINNED, has_pcpu=True, on_nodes=on_nodes)
     assert held == {**amounts, "MEMORY_MB": 512}
+
+
+@pytest.mark.parametrize(
+    ("shares", "missing"),
+    [
+        pytest.param(50, 150, id="2 x 100 - 50"),
+        pytest.param(200, 0, id="all"),
+        pytest.param(300, 0, id="more than requested"),
+        pytest.param(0, 0, id="none: the shortfall of a consumer without shares"),
+    ],
+)
+def test_too_few_shares(shares: int, missing: int) -> None:
+    flavor = Flavor(
+        name="gold", vcpus=2, memory_mb=1, extra_specs={"quota:cpu_shares_multiplier": "100"}
+    )
+    consumer = ConsumerId("a")
+    owners = {consumer: Owner(name="server a", server="a", flavor=flavor)}
+    held = {"VCPU": 2, **({SHARES: shares} if shares else {})}
+    found = [each.resources for each in partial_shortfalls({consumer: held}, owners)]
+    assert found == ([{SHARES: missing}] if missing else [])

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.accounting.holdings import ConsumerId
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.tools.accounting.healing import Untouched
 from cpu_tiers.tools.frame.app import CpuTiersApp
 from cpu_tiers.tools.writers.allocation_heal import AllocationHeal
 
@@ -24,6 +26,7 @@ def heal_plan(*limits: dict[str, str], shares: bool = True) -> Any:
         has_nodes=False,
         additions=additions,
         fits=not any(limits),
+        untouched=(),
     )
 
 
@@ -67,6 +70,18 @@ def test_a_plan_heals_nothing(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     assert not log(heal_plan({}, {}), apply=False)
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize("is_wrong", [True, False])
+def test_what_is_left_alone_is_named_once(
+    is_wrong: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    plan = heal_plan()
+    left = Untouched(consumer=ConsumerId("x"), server="x", text="x is lost", is_wrong=is_wrong)
+    plan.untouched = (left, left)
+    assert log(plan, apply=True) is is_wrong
+    named = [record.levelname for record in caplog.records if "x is lost" in record.message]
+    assert named == ["ERROR" if is_wrong else "WARNING"]
 
 
 def test_if_a_consumer_does_not_fit_nothing_is_written(caplog: pytest.LogCaptureFixture) -> None:

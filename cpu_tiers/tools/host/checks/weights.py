@@ -5,7 +5,7 @@ guest, and the weights of cgroups beside the guests.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cpu_tiers.model.cpu_set import CpuSet
@@ -125,14 +125,18 @@ def check_claims(evidence: Evidence) -> Iterator[Finding]:
         if requested != (allocation or 0):
             amount = "nothing on this host" if allocation is None else str(allocation)
             text = f"it requests {requested} {VCPU_SHARES}, and {amount} is allocated to it"
-            finding = Finding.of_guest(Kind.CLAIM, domain, text)
-            elsewhere = allocated.elsewhere.get(domain.uuid or "", ())
-            yield _misplaced(finding, elsewhere) if elsewhere else finding
+            yield _with_place(Finding.of_guest(Kind.CLAIM, domain, text), allocated.elsewhere)
 
 
-def _misplaced(finding: Finding, elsewhere: Sequence[str]) -> Finding:
-    """Return the finding about a guest with the providers that it holds, and what mends that."""
+def _with_place(finding: Finding, places: Mapping[str, Sequence[str]]) -> Finding:
+    """Return the finding about a guest with the providers that it holds, and what mends that.
+
+    :param places: the names of the providers of which guests hold something.
+    """
     server = finding.uuid or ""
+    elsewhere = places.get(server)
+    if not elsewhere:
+        return finding
     servers = {server: SnapshotServer(name=server, host="here")}
     said = SnapshotServers(servers=servers, unread=frozenset())
     part, *_ = Consumers(said, {"here": "here"}).parts(server, elsewhere)
