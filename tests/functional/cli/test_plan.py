@@ -13,7 +13,7 @@ Run = Callable[..., Any]
 def test_room(plan: Run) -> None:
     words = " ".join(plan(cloud(), "room", "large").split())
     assert words.startswith("1 migration makes room for 1 in place of 0 servers of flavor large")
-    assert "Proven for what is known: no plan has fewer moves. Not known: host, zone," in words
+    assert "Proven: no plan has fewer moves." in words
     answer = json.loads(plan(cloud(), "room", "large", "-f", "json"))
     assert answer["proven"] is True
     assert answer["room"] == {"before": 0, "after": 1}
@@ -21,6 +21,27 @@ def test_room(plan: Run) -> None:
     assert {move["from"], move["to"]} == {"cn0", "cn1"}
     assert move["after"] == []
     assert "There is room for 2 servers" in plan(cloud(), "room", "small")
+
+
+def test_what_was_not_read_is_said_first(plan: Run) -> None:
+    given = cloud(unread=("zone", "image"))
+    words = " ".join(plan(given, "room", "large").split())
+    assert (
+        "Proven for what is known: no plan has fewer moves. Not known: zone, image of the servers"
+    ) in words
+    assert words.index("Not known") < words.index("web")
+    assert plan(given, "survive").startswith("Yes, for what is known: if any one of 2 hosts")
+    assert plan(cloud(), "survive").startswith("Yes: if any one of 2 hosts")
+
+
+def test_no_plan(plan: Run) -> None:
+    """A server without any place, in a cloud of two: nothing less is proven."""
+    given = cloud(hosts=3)
+    options = ("--exclude", "cn1", "--exclude", "cn2")
+    answer = json.loads(plan(given, "drain", "cn0", *options, "-f", "json", status=3))
+    assert answer["proven"] is True
+    words = plan(given, "drain", "cn0", *options, status=3)
+    assert "No plan: web0 cannot leave, whatever else moves. Proven." in " ".join(words.split())
 
 
 def test_the_script(plan: Run) -> None:

@@ -23,7 +23,13 @@ def test_survivors(plan: Run) -> None:
 def test_moves_after_which_each_host_may_fail(plan: Run) -> None:
     document: Any = cloud(hosts=3)
     document["consumers"]["id-2"] = {"cn2": {"VCPU": 6, "MEMORY_MB": 16}}
-    document["servers"]["id-2"] = {"name": "web2", "flavor": 1, "state": "ACTIVE"}
+    document["servers"]["id-2"] = {
+        "name": "web2",
+        "flavor": 1,
+        "state": "ACTIVE",
+        "host": "cn2",
+        "volume": True,
+    }
     document["server_flavors"].append(document["flavors"][1])
     # If cn2 fails, its server of 6 finds 4 and 4; with web0 and web1 on one host, a host is empty.
     words = " ".join(plan(document, "survive", status=3).split())
@@ -35,7 +41,13 @@ def test_moves_after_which_each_host_may_fail(plan: Run) -> None:
     # So the servers of a further host that is emptied go where cn2 may still fail.
     document["providers"].append({**document["providers"][1], "uuid": "cn3", "name": "cn3"})
     document["consumers"]["id-3"] = {"cn3": {"VCPU": 4, "MEMORY_MB": 16}}
-    document["servers"]["id-3"] = {"name": "web3", "flavor": 0, "state": "ACTIVE"}
+    document["servers"]["id-3"] = {
+        "name": "web3",
+        "flavor": 0,
+        "state": "ACTIVE",
+        "host": "cn3",
+        "volume": True,
+    }
     document["providers"].append({**document["providers"][1], "uuid": "cn4", "name": "cn4"})
     answer = json.loads(plan(document, "drain", "cn3", "--keep", 1, "-f", "json"))
     assert "Afterwards 1 further host may fail: every server finds a place." in answer["verdict"]
