@@ -1,6 +1,6 @@
 """Draws whole clouds of many kinds of hosts, as snapshots; shares no code with the commands.
 
-No compute node shares its inventories with others: Nova makes none a sharing provider.
+No tree with CPUs shares its inventories: Nova makes no compute node a sharing provider.
 """
 
 import random
@@ -100,8 +100,8 @@ def draw_cloud(rng: random.Random) -> Json:
         for card in range(rng.choice([0, 0, 1, 2])):
             providers.append(provider(f"cn{number}-card{card}", root, CUSTOM_CARD=1 + 2 * card))
         if rng.random() < 0.4:
-            port = {"CUSTOM_PHYSNET_FAST"}
-            providers.append(provider(f"cn{number}-br", root, *port, **{BANDWIDTH: 1000}))
+            bridge = "CUSTOM_PHYSNET_FAST", {BANDWIDTH: 1000}
+            providers.append(provider(f"cn{number}-br", root, bridge[0], **bridge[1]))
     for number in range(rng.choice([0, 0, 1, 2, 3])):
         providers.append(provider(f"pool{number}", None, SHARES, DISK_GB=rng.choice([10, 20, 45])))
     for each in providers:
@@ -121,12 +121,13 @@ def _numa(rng: random.Random, name: str, most: int) -> list[Json]:
 
 
 def _flat(rng: random.Random, name: str) -> list[Json]:
-    kind = rng.choice(["CPUs"] * 8 + ["metal", "memory", "disk"])
-    odd = {"metal": {"CUSTOM_METAL": 1}, "memory": {"MEMORY_MB": 4096}, "disk": {"DISK_GB": 40}}
+    kind = rng.choice(["CPUs"] * 8 + ["metal", "memory", "disk", "shares"])
+    odd = {"metal": {"CUSTOM_METAL": 1}, "memory": {"MEMORY_MB": 4096}}
+    odd |= dict.fromkeys(("disk", "shares"), {"DISK_GB": 40})
     cpus, memory = rng.choice([4, 8, 12]), rng.choice([2048, 8192])
     amounts = {"VCPU": cpus, "MEMORY_MB": memory, "CUSTOM_VCPU_SHARES": 100 * cpus}
     amounts |= {"PCPU": rng.choice([0, 0, 4]), "DISK_GB": rng.choice([0, 20, 40])}
-    return [provider(name, None, **odd.get(kind, amounts))]
+    return [provider(name, None, *[SHARES] * (kind == "shares"), **odd.get(kind, amounts))]
 
 
 def _limit(rng: random.Random, limits: Json) -> None:
