@@ -123,7 +123,7 @@ def _numa(rng: random.Random, name: str, most: int) -> list[Json]:
 def _flat(rng: random.Random, name: str) -> list[Json]:
     kind = rng.choice(["CPUs"] * 8 + ["metal", "memory", "disk", "shares"])
     odd = {"metal": {"CUSTOM_METAL": 1}, "memory": {"MEMORY_MB": 4096}}
-    odd |= dict.fromkeys(("disk", "shares"), {"DISK_GB": 40})
+    odd |= {key: {"DISK_GB": 40} for key in ("disk", "shares")}
     cpus, memory = rng.choice([4, 8, 12]), rng.choice([2048, 8192])
     amounts = {"VCPU": cpus, "MEMORY_MB": memory, "CUSTOM_VCPU_SHARES": 100 * cpus}
     amounts |= {"PCPU": rng.choice([0, 0, 4]), "DISK_GB": rng.choice([0, 20, 40])}

@@ -67,7 +67,7 @@ def read_cloud(
     :param is_cold: whether servers that are powered off may be migrated.
     :param options: of nova-scheduler.
     """
-    return _Reader(snapshot, queries_of, is_cold=is_cold, options=options).read()
+    return _PlanReader(snapshot, queries_of, is_cold=is_cold, options=options).read()
 
 
 def as_resident(server: Server) -> Server:
@@ -85,7 +85,7 @@ def as_resident(server: Server) -> Server:
     return replace(server, queries=queries, kind=kind_of(queries))
 
 
-class _Reader:
+class _PlanReader:
     def __init__(
         self, snapshot: Snapshot, queries_of: QueriesOf, *, is_cold: bool, options: FilterOptions
     ) -> None:
