@@ -5,11 +5,6 @@ the plan says that Nova does, and what the plan says that Nova refuses.
 """
 
 from collections.abc import Mapping
-from typing import Any
-
-from nova import context as nova_context
-from nova import objects
-from nova.tests.functional.api.client import OpenStackApiException
 
 from tests.nova.cloud import MULTIPLIER
 from tests.nova.planned import PlannedCloud
@@ -22,81 +17,7 @@ DEVICES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-class Judged(PlannedCloud):
-    """Asks a plan, and has Nova judge it."""
-
-    def boot_small(self, name: str, host: str, **body: Any) -> str:
-        server = self._build_server(
-            name=name, flavor_id=self.small, networks="none", host=host, **body
-        )
-        uuid: str = self._wait_for_state_change(
-            self.api.post_server({"server": server}), "ACTIVE"
-        )["id"]
-        self.uuids[name] = uuid
-        return uuid
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.small = self.tier("small", "10", vcpus=1)
-
-    def stored(self, uuid: str) -> objects.Instance:
-        return objects.Instance.get_by_uuid(
-            nova_context.get_admin_context(), uuid, expected_attrs=["flavor", "system_metadata"]
-        )
-
-    def give_specs(self, uuid: str, specs: Mapping[str, str]) -> None:
-        """Give the flavor that is embedded in a server extra specs, as if it had booted with them.
-
-        nova-api judges a server by this flavor, and no fake of a device is needed.
-        """
-        instance = self.stored(uuid)
-        instance.flavor.extra_specs = {**instance.flavor.extra_specs, **specs}
-        instance.save()
-
-    def who_stays(self, *hosts: str) -> set[str]:
-        """Return the names of the servers that stay, by the plan that empties hosts."""
-        answer = self.plan("drain", *hosts, "--cold", status=None)
-        assert {each["name"] for each in answer["stay"]}.isdisjoint(
-            move["name"] for move in answer["moves"]
-        )
-        return {each["name"] for each in answer["stay"]}
-
-    def who_is_homeless(self) -> set[str]:
-        return {each["name"] for each in self.plan("survive", status=None)["stay"]}
-
-    def is_accepted(self, uuid: str, action: Mapping[str, Any]) -> bool:
-        try:
-            self.api.post_server_action(uuid, action)
-        except OpenStackApiException as error:
-            if error.response.status_code not in (400, 403, 409):
-                raise
-            return False
-        return True
-
-    def does_migrate(self, name: str, target: str) -> bool:
-        """Have Nova migrate a server, cold if it is off; tell whether it then is on the target."""
-        uuid = self.uuids[name]
-        self.server = server = self.api.get_server(uuid)
-        self.src, self.dest = self.computes[self.host_of(server)], self.computes[target]
-        action: dict[str, Any] = {"os-migrateLive": {"host": target, "block_migration": "auto"}}
-        if server["status"] == "SHUTOFF":
-            action = {"migrate": {"host": target}}
-        if not self.is_accepted(uuid, action):
-            return False
-        server = self._wait_for_server_parameter(server, {"OS-EXT-STS:task_state": None})
-        return bool(self.host_of(server) == target)
-
-    def does_evacuate(self, name: str) -> bool:
-        """Have Nova evacuate a server of a host that is down; tell whether it left the host."""
-        uuid = self.uuids[name]
-        before = self.host_of(self.api.get_server(uuid))
-        if not self.is_accepted(uuid, {"evacuate": {}}):
-            return False
-        server = self._wait_for_server_parameter({"id": uuid}, {"OS-EXT-STS:task_state": None})
-        return bool(self.host_of(server) != before)
-
-
-class TestStates(Judged):
+class TestStates(PlannedCloud):
     """Servers in each state that a test can make, on a host that is emptied or fails."""
 
     def setUp(self) -> None:
@@ -104,14 +25,13 @@ class TestStates(Judged):
         self.start("one", "two")
         for name in ("active", "paused", "off", "suspended", "rescued", "broken", "shelved"):
             self.boot_small(name, "one")
-        act = {
-            "paused": ({"pause": None}, "PAUSED"),
-            "off": ({"os-stop": None}, "SHUTOFF"),
-            "broken": ({"os-resetState": {"state": "error"}}, "ERROR"),
-        }
-        for name, (action, state) in act.items():
+        for name, action, state in (
+            ("paused", {"pause": None}, "PAUSED"),
+            ("off", {"os-stop": None}, "SHUTOFF"),
+        ):
             self.api.post_server_action(self.uuids[name], action)
             self._wait_for_state_change({"id": self.uuids[name]}, state)
+        self.api.post_server_action(self.uuids["broken"], {"os-resetState": {"state": "error"}})
         for name in ("suspended", "rescued", "shelved"):  # of which the fake libvirt lacks a part
             instance = self.stored(self.uuids[name])
             instance.vm_state = name
@@ -136,7 +56,7 @@ class TestStates(Judged):
         assert self.does_evacuate("paused")
 
 
-class TestDevices(Judged):
+class TestDevices(PlannedCloud):
     """Servers with devices, by the flavor that is embedded in them."""
 
     def setUp(self) -> None:
@@ -164,7 +84,7 @@ class TestDevices(Judged):
             assert self.does_evacuate(name) is (name == "plain"), name
 
 
-class TestGroups(Judged):
+class TestGroups(PlannedCloud):
     """Members of affinity groups: alone, together, and on two hosts."""
 
     def setUp(self) -> None:
@@ -197,7 +117,7 @@ class TestGroups(Judged):
             assert not self.does_evacuate(name), name
 
 
-class TestZones(Judged):
+class TestZones(PlannedCloud):
     """Two hosts of a zone, and a third host outside."""
 
     def setUp(self) -> None:
@@ -221,7 +141,7 @@ class TestZones(Judged):
         assert self.does_migrate("free", "three")
 
 
-class TestAggregates(Judged):
+class TestAggregates(PlannedCloud):
     """nova-scheduler has filters that read the metadata of aggregates and hints."""
 
     FILTERS = (
@@ -254,7 +174,7 @@ class TestAggregates(Judged):
         assert self.does_migrate("a", "three")
 
 
-class TestUnconfirmed(Judged):
+class TestUnconfirmed(PlannedCloud):
     """The target of a cold migration fails before anybody has confirmed it."""
 
     def test_the_source_confirms_and_nova_evacuates(self) -> None:

@@ -10,19 +10,6 @@ from tests.functional.cli.planned_clouds import cloud
 Run = Callable[..., Any]
 
 
-def test_room(plan: Run) -> None:
-    words = " ".join(plan(cloud(), "room", "large").split())
-    assert words.startswith("1 migration makes room for 1 in place of 0 servers of flavor large")
-    assert "Proven: no plan has fewer moves." in words
-    answer = json.loads(plan(cloud(), "room", "large", "-f", "json"))
-    assert answer["proven"] is True
-    assert answer["room"] == {"before": 0, "after": 1}
-    (move,) = answer["moves"]
-    assert {move["from"], move["to"]} == {"cn0", "cn1"}
-    assert move["after"] == []
-    assert "There is room for 2 servers" in plan(cloud(), "room", "small")
-
-
 def test_what_was_not_read_is_said_first(plan: Run) -> None:
     given = cloud(unread=("zone", "image"))
     words = " ".join(plan(given, "room", "large").split())
@@ -99,26 +86,3 @@ def test_hosts_and_flavors_that_there_are_not(run: Run, save: Run) -> None:
     result = run("plan", "drain", "cn0", "--exclude", "web7", "--snapshot", path, status=1)
     assert "web7: the cloud has no such host or server" in result.stderr
     run("plan", "room", "small", "--count", "0", "--snapshot", path, status=2)
-
-
-def test_check(plan: Run, save: Run) -> None:
-    path = save(json.loads(plan(cloud(hosts=3), "drain", "cn0", "-f", "json")), "plan.json")
-    answer = json.loads(plan(cloud(hosts=3), "check", path, "-f", "json"))
-    assert answer["verdict"] == (
-        "0 of 1 migration are done, 1 still possible as planned. The rest holds."
-    )
-    assert answer["disable"] == ["cn0"]
-    step = plan(cloud(hosts=3), "check", path, "-f", "shell").splitlines()[-2]
-    assert step.startswith("step 1 '' live id-0 cn0 ")
-    text = plan(cloud(hosts=3, state="ERROR"), "check", path, status=3)
-    assert "web0: it is on cn0 in state ERROR" in text
-    assert "Not proven" not in text
-
-
-def test_what_is_no_plan(run: Run, save: Run) -> None:
-    path = save(cloud(), "cloud.json")
-    result = run("plan", "check", path, "--snapshot", path, status=1)
-    assert "with the key moves" in result.stderr
-    wrong = save({"moves": [{"server": 3, "from": "cn0", "to": "cn9"}]}, "plan.json")
-    result = run("plan", "check", wrong, "--snapshot", path, status=1)
-    assert "moves, 1, server: got 3" in result.stderr

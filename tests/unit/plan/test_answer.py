@@ -3,7 +3,6 @@
 from typing import Any
 
 from cpu_tiers.tools.plan.answer import moves_data, moves_text, stays_text
-from cpu_tiers.tools.plan.copying import copied, copied_text
 from cpu_tiers.tools.plan.hosts import Migration
 from cpu_tiers.tools.plan.order import PlanStep
 from cpu_tiers.tools.plan.planner import Plan
@@ -62,18 +61,6 @@ def test_a_step_knows_the_later_hosts_of_its_server() -> None:
         "step 2 '' live b h0 h1 302",
         "step 3 '1 2' live id h0 h2 302",
     ]
-
-
-def test_what_is_copied() -> None:
-    cold = {**MOVE, "live": False, "disk_gb": 10}
-    copy = copied([MOVE, {**MOVE, "memory_mb": 2048}, cold], 100)
-    # live 40.96 and 20.48 s, cold 10 GiB: 102.4 s; 41 + 21 + 103 = 165 s
-    assert copy == {"memory_mb": 6144, "disk_gb": 10, "minutes": 3, "rate_mib": 100}
-    assert copied_text(copy) == (
-        "6.0 GiB of memory to copy: 3 minutes at 100 MiB/s; beside this, 10 GiB of disks if the"
-        " hosts share no storage."
-    )
-    assert copied_text(copied([], 100)) == ""
 
 
 def test_what_stays_is_shortened() -> None:
