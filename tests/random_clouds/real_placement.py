@@ -98,11 +98,8 @@ class RealPlacement:
         for consumer in consumers:
             self._send("DELETE", f"allocations/{consumer}")
 
-    def candidates(self, queries: Iterable[str], closed: Collection[str] = ()) -> list[Candidate]:
-        """Return the candidates on which a guest can be placed.
-
-        :param closed: the root providers of hosts that take no servers.
-        """
+    def candidates(self, queries: Iterable[str]) -> list[Candidate]:
+        """Return the candidates on which a guest can be placed, in an order that repeats."""
         found: dict[object, Candidate] = {}
         for query in queries:
             answer = self._send("GET", f"allocation_candidates?{query}")
@@ -124,9 +121,9 @@ class RealPlacement:
                     )
                     for uuid, name in rows
                 )[2]
-                if len(set(nodes)) == len(nodes) and host not in closed:
+                if len(set(nodes)) == len(nodes):
                     found[frozenset(rows.items())] = Candidate(host, rows, held)
-        return list(found.values())
+        return sorted(found.values(), key=lambda each: sorted(each.rows.items()))
 
 
 def as_sent(query: str, aggregate: str = "") -> str:

@@ -1,7 +1,4 @@
-"""Draws whole clouds of many kinds of hosts, as snapshots; shares no code with the commands.
-
-No tree with CPUs shares its inventories: Nova makes no compute node a sharing provider.
-"""
+"""Draws whole clouds of many kinds of hosts, as snapshots; shares no code with the commands."""
 
 import random
 import uuid
@@ -50,7 +47,7 @@ def numa_host(name: str, nodes: int, memory_mb: int, **cpus: int) -> list[Json]:
     return providers
 
 
-def new_flavor(name: str, vcpus: int, memory_mb: int, root_gb: int = 0, /, **specs: str) -> Json:
+def new_flavor(name: str, vcpus: int, memory_mb: int, root_gb: int = 0, **specs: str) -> Json:
     """Return a flavor of a snapshot, of a tier of its own."""
     tier = {"quota:cpu_shares_multiplier": str(70 + 10 * int(name[1:]))}
     sizes = {"root_gb": root_gb, "ephemeral_gb": 0, "swap_mb": 0}
@@ -107,8 +104,9 @@ def draw_cloud(rng: random.Random) -> Json:
     for each in providers:
         if each["parent_uuid"] is None:
             each["aggregates"] = [name for name in aggregates if rng.random() < 0.6]
-        for limits in each["inventories"].values():
-            _limit(rng, limits)
+        for name, limits in each["inventories"].items():
+            if name != "CUSTOM_NUMA_SERVER":
+                _limit(rng, limits)
     cloud = new_cloud(providers, *(_flavor(rng, f"f{n}", most * has_numa) for n in range(2)))
     cloud["services"] = {u: n for u, n in cloud["services"].items() if states[u] != "removed"}
     return {**cloud, "down": [host for host, state in states.items() if state == "down"]}
@@ -123,7 +121,7 @@ def _numa(rng: random.Random, name: str, most: int) -> list[Json]:
 def _flat(rng: random.Random, name: str) -> list[Json]:
     kind = rng.choice(["CPUs"] * 8 + ["metal", "memory", "disk", "shares"])
     odd = {"metal": {"CUSTOM_METAL": 1}, "memory": {"MEMORY_MB": 4096}}
-    odd |= {key: {"DISK_GB": 40} for key in ("disk", "shares")}
+    odd |= {"disk": {"DISK_GB": 40}, "shares": {"DISK_GB": 40}}
     cpus, memory = rng.choice([4, 8, 12]), rng.choice([2048, 8192])
     amounts = {"VCPU": cpus, "MEMORY_MB": memory, "CUSTOM_VCPU_SHARES": 100 * cpus}
     amounts |= {"PCPU": rng.choice([0, 0, 4]), "DISK_GB": rng.choice([0, 20, 40])}
