@@ -47,7 +47,7 @@ def numa_host(name: str, nodes: int, memory_mb: int, **cpus: int) -> list[Json]:
     return providers
 
 
-def new_flavor(name: str, vcpus: int, memory_mb: int, root_gb: int = 0, **specs: str) -> Json:
+def new_flavor(name: str, vcpus: int, memory_mb: int, root_gb: int = 0, /, **specs: str) -> Json:
     """Return a flavor of a snapshot, of a tier of its own."""
     tier = {"quota:cpu_shares_multiplier": str(70 + 10 * int(name[1:]))}
     sizes = {"root_gb": root_gb, "ephemeral_gb": 0, "swap_mb": 0}

@@ -10,7 +10,7 @@ import logging
 import random
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
@@ -306,7 +306,8 @@ def test_one_answer(placement: RealPlacement, tmp_path: Path) -> None:
     for number in clouds(30):
         scene = drawn_scene(placement, commands, number)
         names = {name for each in scene.cloud["providers"] for name in each["aggregates"]}
-        looks = [scene.look, scene.look_at_moves, partial(scene.look, *sorted(names)[:1])]
+        looks: list[Callable[[], object]] = [scene.look, scene.look_at_moves]
+        looks.append(partial(scene.look, *sorted(names)[:1]))
         for look in looks if names and not number % 3 else looks[:2]:
             try:
                 look()
