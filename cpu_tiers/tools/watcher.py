@@ -23,6 +23,8 @@ NAME = "cpu_tiers_plan"
 _TEXT = "cpu-tiers plan"
 _PROGRAM = "import sys; from cpu_tiers.tools.frame.app import main; sys.exit(main())"
 _NAME = {"type": "string", "pattern": "^[^-]"}
+_FLAVOR = {"type": "string", "pattern": r"^[^-./][^/]*$", "not": {"pattern": r"\.json$"}}
+"""No path: whoever may start an audit must not have the decision engine read its files."""
 _ANSWERED = (0, 3)
 
 
@@ -84,7 +86,7 @@ class PlanStrategy(_Named, strategies.BaseStrategy):
             "type": "object",
             "properties": {
                 "question": {"enum": ["room", "drain", "relieve", "survive"]},
-                "flavor": _NAME,
+                "flavor": _FLAVOR,
                 "hosts": {"type": "array", "items": _NAME},
                 "count": number,
                 "moves": number,
@@ -150,6 +152,7 @@ class PlanStrategy(_Named, strategies.BaseStrategy):
                 text=True,
                 check=False,
                 timeout=self.config.timeout,
+                cwd="/proc/self/fdinfo",  # which has no file with the name of a flavor
             )
         except subprocess.TimeoutExpired as error:
             raise PlanFailed(

@@ -135,6 +135,13 @@ def _move(number: int, after: list[int]) -> dict[str, Any]:
     return {"server": UUIDS[number], "name": "x", "live": True, "after": after, **hosts}
 
 
+def test_a_flavor_of_an_audit_is_no_path() -> None:
+    check = Draft4Validator(PlanStrategy.get_schema())
+    assert check.is_valid({"question": "room", "flavor": "m1.gold v2"})
+    for path in ("/etc/nova/nova.conf", "../a", "./a", ".a", "a.json", "-", "a/b"):
+        assert not check.is_valid({"question": "room", "flavor": path}), path
+
+
 def test_arguments() -> None:
     parameters = {"question": "drain", "hosts": ["a", "b"], "keep": 1, "cold": True}
     assert arguments_of(parameters) == ["drain", "a", "b", "--keep=1", "--cold"]

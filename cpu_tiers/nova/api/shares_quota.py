@@ -84,7 +84,8 @@ def _refuse_unshelving(
 def _check(context: Any, project: str, shares: int) -> None:
     """Check that a project may have this amount of shares more.
 
-    If Keystone or Placement does not answer, the amount passes, as it does in Nova.
+    If Keystone or Placement does not answer, the server stays offloaded, as in Nova, whose own
+    check of the limits fails then.
 
     :raises TooManyInstances: the project exceeds its limit; nova-api answers 403.
     """
@@ -94,8 +95,6 @@ def _check(context: Any, project: str, shares: int) -> None:
     except ProjectOverLimit as error:
         if should_enforce(error):
             raise exception.TooManyInstances(str(error)) from error
-    except Exception as error:
-        LOG.exception("The quota of shares of project %s is not checked: %r", project, error)
 
 
 SEAMS = (

@@ -119,7 +119,7 @@ def _check_combinations(parsed_args: Namespace, faults: FaultList) -> None:
         faults.add("--names", "given without --html", "give both: the page shows the servers")
     if parsed_args.names and parsed_args.snapshot:
         faults.add("--names", "given with --snapshot, which has no names", "give only one")
-    if parsed_args.survive and not parsed_args.prometheus:
+    if parsed_args.survive and parsed_args.prometheus is None:
         faults.add("--survive", "given without --prometheus", "give both, or run plan survive")
 
 
@@ -191,12 +191,12 @@ class CloudShow(NovaConfCommand, ListCommand):
         cloud = sold_cloud(snapshot, tiers, source.service_states)
         groups = _groups_of(cloud.hosts, named, kind) if is_of_hosts else {}
         is_text = parsed_args.formatter == self.formatter_default
-        wants_rooms = is_text or parsed_args.html or parsed_args.prometheus
+        wants_rooms = is_text or parsed_args.html or parsed_args.prometheus is not None
         rooms = self._rooms(conf, source, tiers, cloud.parts) if wants_rooms else []
         if parsed_args.html:
             names = {uuid: each.name for uuid, each in servers.items() if parsed_args.names}
             _write(parsed_args.html, cloud, given, names, rooms, groups)
-        if path := parsed_args.prometheus:
+        if (path := parsed_args.prometheus) is not None:
             homeless = self._homeless(conf, source, snapshot) if parsed_args.survive else None
             metrics = cloud_metrics(cloud, rooms, groups, time.time(), homeless)
             write_output(path, metrics_text(metrics))

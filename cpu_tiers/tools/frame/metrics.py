@@ -41,8 +41,13 @@ def collected(metrics: Iterable[Metrics]) -> "Iterator[Metric]":
     for each in metrics:
         new_family = CounterMetricFamily if each.is_counter else GaugeMetricFamily
         family = new_family(f"cpu_tiers_{each.name}", each.text, labels=each.labels)
+        shown = set[tuple[str, ...]]()
         for labels, value in each.samples:
-            family.add_metric([printable(label) for label in labels], value)
+            texts = tuple(printable(label) for label in labels)
+            while texts in shown and texts:  # Prometheus refuses a file with a series twice
+                texts = (*texts[:-1], f"{texts[-1]}'")
+            shown.add(texts)
+            family.add_metric(texts, value)
         yield family
 
 

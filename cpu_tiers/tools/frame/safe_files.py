@@ -4,9 +4,11 @@ Writing follows no link of another user, and replaces a link in place of its tar
 accepts a file only if no other user could have written the file.
 """
 
+import fcntl
 import os
 import secrets
 import stat
+import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +18,10 @@ from cpu_tiers.errors import InvalidInput
 
 MAX_BYTES = 16 * 1024**2
 """The longest configuration file that is read."""
+
+_NEW = ".cpu-tiers-"
+_YOUNG = 10.0
+"""Seconds in which a new file is not locked yet, perhaps."""
 
 _MOST_LINKS = 40
 """So many links are followed on the way to a file, as by the kernel."""
@@ -36,6 +42,8 @@ def write_output(
     """
     parent = Path(path).absolute().parent
     try:
+        if not Path(path).name:
+            raise ValueError("it has no name")
         folder = _opened(parent, _check_link)
         try:
             _write(folder, Path(path).name, content, 0o600 if private else mode)
@@ -127,13 +135,17 @@ def _write(folder: int, name: str, content: bytes, mode: int | None) -> None:
     except FileNotFoundError:
         old = None
     if old and _is_stream(folder, name, old):
-        with _open(folder, name, os.O_WRONLY | os.O_APPEND) as file:
+        # Without a reader of a FIFO, an error takes the place of a wait for ever.
+        with _open(folder, name, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK) as file:
+            os.set_blocking(file.fileno(), True)
             file.write(content)
         return
-    new = f".cpu-tiers-{secrets.token_hex(8)}"
+    _remove_remains(folder)
+    new = f"{_NEW}{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with _open(folder, new, flags, 0o666 if mode is None else 0o600) as file:
         try:
+            fcntl.flock(file, fcntl.LOCK_EX)
             file.write(content)
             file.flush()
             if mode is None and old and stat.S_ISREG(old.st_mode) and _is_ours(old):
@@ -146,6 +158,24 @@ def _write(folder: int, name: str, content: bytes, mode: int | None) -> None:
             with suppress(FileNotFoundError):
                 os.unlink(new, dir_fd=folder)
             raise
+
+
+def _remove_remains(folder: int) -> None:
+    """Remove the new files of commands that were killed: those that no command has locked."""
+    names = list[str]()
+    with suppress(OSError):  # a folder that may not be listed
+        names = [path.name for path in Path(f"/proc/self/fd/{folder}").iterdir()]
+    for name in names:
+        with suppress(OSError):
+            if name.startswith(_NEW) and _is_old(os.lstat(name, dir_fd=folder)):
+                with _open(folder, name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(name, dir_fd=folder)
+
+
+def _is_old(status: os.stat_result) -> bool:
+    is_file = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+    return is_file and status.st_mtime < time.time() - _YOUNG
 
 
 def _open(folder: int, name: str, flags: int, mode: int = 0) -> BinaryIO:

@@ -103,7 +103,7 @@ class HostAudit(NovaConfCommand, ListCommand):
             fixed = _fix(parsed_args.connect, evidence, findings)
         open_ = [finding for finding in findings if not _is_fixed(finding, fixed)]
         self.status = FOUND if open_ else 0
-        if parsed_args.prometheus:
+        if parsed_args.prometheus is not None:
             write_metrics(parsed_args.prometheus, evidence, open_, tiers)
         draw(parsed_args, hostname, evidence.host, tiers, deliveries(evidence))
         LOG.info(

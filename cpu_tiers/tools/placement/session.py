@@ -133,7 +133,9 @@ def load_adapter(conf: cfg.ConfigOpts) -> Adapter:
         session = loading.load_session_from_conf_options(conf, GROUP, auth=auth, timeout=timeout)
         refuse_other_hosts(session.session)
         bound(session.session)
-        adapter = loading.load_adapter_from_conf_options(conf, GROUP, session=session)
+        # Nova, too, does not follow min_version and max_version.
+        versions = {"min_version": None, "max_version": None}
+        adapter = loading.load_adapter_from_conf_options(conf, GROUP, session=session, **versions)
     except (cfg.NoSuchOptError, cfg.TemplateSubstitutionError):
         # oslo.config names what stands behind the dollar sign, which may be a part of a password.
         raise PlacementMisconfigured(

@@ -61,6 +61,11 @@ def test_an_endpoint_override(nova_conf: NovaConf, url: str) -> None:
     )
 
 
+def test_bounds_of_the_version_are_overlooked_as_by_nova(nova_conf: NovaConf, url: str) -> None:
+    token = {"auth_type": "admin_token", "endpoint": url, "token": "admin"}
+    find(nova_conf(**token, min_version="1.0", max_version="1.1"))
+
+
 def test_a_path_below_the_host(nova_conf: NovaConf, url: str, seen: list[str]) -> None:
     with pytest.raises(PlacementRefused):  # nobody mounts Placement there, it is asked though
         find(nova_conf(auth_type="admin_token", endpoint=f"{url}/placement", token="admin"))

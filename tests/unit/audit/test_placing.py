@@ -42,13 +42,20 @@ def threads(*cpus: set[int]) -> tuple[VcpuThread, ...]:
     )
 
 
+OF_THE_SLICE = " (see cpuset.cpus of /machine.slice)"
+"""A slice with AllowedCPUs= leaves a guest fewer CPUs, never more."""
+
+
 @pytest.mark.parametrize(
     ("cpus", "texts"),
     [
         pytest.param([{0, 1}, {2}], [], id="as the XML says"),
-        pytest.param([{0}, {2}], ["vCPU 0 run on CPU 0, its XML says CPU 0-1"], id="fewer"),
+        pytest.param(
+            [{0}, {2}], [f"vCPU 0 run on CPU 0, its XML says CPU 0-1{OF_THE_SLICE}"], id="fewer"
+        ),
         pytest.param([{0, 1}, {2, 3}], ["vCPU 1 run on CPU 2-3, its XML says CPU 2"], id="more"),
         pytest.param([{0}], [], id="a vCPU was plugged in meanwhile"),
+        pytest.param([{0, 1, 64, 65}, {2, 64}], [], id="CPUs that might be plugged in"),
     ],
 )
 def test_cpus_of_the_threads_against_the_xml(cpus: list[set[int]], texts: list[str]) -> None:

@@ -40,6 +40,16 @@ def cloud(consumers: Mapping[str, Mapping[str, Mapping[str, int]]]) -> SoldCloud
     return sold_cloud(Snapshot(providers=PROVIDERS, consumers=consumers), [])
 
 
+def test_hosts_whose_names_are_printed_alike_are_two_hosts() -> None:
+    """Prometheus takes no file in which a metric has the same labels twice."""
+    names = ("a\x1b", "a\\x1b", "a\x07")
+    hosts = [provider(name, VCPU=2, CUSTOM_VCPU_SHARES=200) for name in names]
+    sold = sold_cloud(Snapshot(providers=tuple(hosts), consumers={}), [])
+    text = CloudMetrics(sold, [], {}, 1.7e9).text().decode()
+    lines = [line for line in text.splitlines() if line.startswith("cpu_tiers_shares_free{")]
+    assert len({line.partition("} ")[0] for line in lines}) == len(lines) == 3
+
+
 def test_metrics() -> None:
     rooms = [TierRoom("gold", "gold.2", 7), TierRoom("silver", "silver.2", 9, is_exact=False)]
     groups = {"fast": frozenset({"a", 'b"\n'}), "slow": frozenset({"c"})}

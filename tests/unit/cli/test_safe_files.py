@@ -1,9 +1,12 @@
 """An output file is written as a whole, or stays as it was; links of others are not followed."""
 
+import fcntl
 import os
 import resource
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +39,53 @@ def test_an_old_file_stays_if_the_new_file_cannot_be_written(tmp_path: Path) -> 
     assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [
         ("plan.json", b"old")
     ]
+
+
+KILLED = """
+import os, signal, sys
+from cpu_tiers.tools.frame.safe_files import write_output
+os.replace = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+write_output(sys.argv[1], b"half")
+"""
+
+
+def test_the_file_of_a_killed_command_is_removed_by_the_next(tmp_path: Path) -> None:
+    path, site = tmp_path / "host.prom", tmp_path / ".cpu-tiers-of-the-site"
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (remains,) = tmp_path.iterdir()
+    write_output(str(path), b"new")
+    assert remains.exists()  # another command may just have made it
+    old = time.time() - 60
+    os.utime(remains, (old, old))
+    with remains.open("rb") as locked:  # as by a command that still writes
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        write_output(str(path), b"newer")
+        assert remains.exists()
+    site.touch()
+    write_output(str(path), b"newest")
+    assert sorted(tmp_path.iterdir()) == [site, path]
+    assert path.read_bytes() == b"newest"
+
+
+@pytest.mark.parametrize("name", ["", "/", "."])
+def test_a_path_without_a_name_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="cannot be written"):
+        write_output(name, b"new")
+
+
+def test_a_fifo_without_a_reader_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    with pytest.raises(InvalidInput, match="No such device or address"):
+        write_output(str(path), b"new")
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    write_output(str(path), b"new")
+    assert os.read(reader, 10) == b"new"
+    os.close(reader)
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:

@@ -146,10 +146,12 @@ def _changed(evidence: Evidence, domain: Domain, cgroup: GuestCgroup) -> Iterato
     if len(cgroup.vcpus) != len(domain.vcpu_sets):
         return
     for vcpu, cpus in zip(cgroup.vcpus, domain.vcpu_sets, strict=True):
-        due = CpuSet(evidence.host.present(cpus))
-        if vcpu.cpus != due:
-            now = f"the kernel lets vCPU {vcpu.number} run on CPU {vcpu.cpus}"
-            yield f"{now}, its XML says CPU {due}"
+        # Without the cpuset controller, the kernel names the CPUs that might be plugged in, too.
+        due, has = (CpuSet(evidence.host.present(each)) for each in (cpus, vcpu.cpus))
+        if has != due:
+            now = f"the kernel lets vCPU {vcpu.number} run on CPU {has}, its XML says CPU {due}"
+            above = cgroup.path.rpartition("/")[0]
+            yield f"{now} (see cpuset.cpus of {above})" if above and has < due else now
 
 
 def check_overlaps(evidence: Evidence) -> Iterator[Finding]:

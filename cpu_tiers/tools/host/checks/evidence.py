@@ -264,10 +264,11 @@ class Kind(Enum):
     )
     AFFINITY = (
         "affinity",
-        "somebody changed the CPUs of a vCPU without libvirt: the floor and the"
-        " entitlement, which follow from the XML, do not hold",
-        "set the CPUs of the XML again (virsh vcpupin DOMAIN VCPU CPUS --live); then find out"
-        " who changed the CPUs",
+        "somebody changed the CPUs of a vCPU without libvirt, or of a cgroup above the guest: the"
+        " floor and the entitlement, which follow from the XML, do not hold",
+        "remove AllowedCPUs= of the slice of the guests (systemctl cat machine.slice), or set the"
+        " CPUs of the XML again (virsh vcpupin DOMAIN VCPU CPUS --live); then find out who changed"
+        " the CPUs",
     )
     THREAD_CGROUP = (
         "thread-cgroup",
