@@ -45,7 +45,7 @@ def test_hosts_whose_names_are_printed_alike_are_two_hosts() -> None:
     names = ("a\x1b", "a\\x1b", "a\x07")
     hosts = [provider(name, VCPU=2, CUSTOM_VCPU_SHARES=200) for name in names]
     sold = sold_cloud(Snapshot(providers=tuple(hosts), consumers={}), [])
-    text = CloudMetrics(sold, [], {}, 1.7e9).text().decode()
+    text = metrics_text(cloud_metrics(sold, [], {}, 1.7e9)).decode()
     lines = [line for line in text.splitlines() if line.startswith("cpu_tiers_shares_free{")]
     assert len({line.partition("} ")[0] for line in lines}) == len(lines) == 3
 
