@@ -302,16 +302,17 @@ def _twin(query: CandidateQuery, number: int) -> int | None:
     Of the groups of a ``same_subtree``, only the first has a twin: the first group of an earlier
     ``same_subtree`` with the same requests, as that of another node of the guest.
     """
-    trees = Counter(suffix for tree in query.same_subtree for suffix in tree)
+    wanted = _requests(query, number)
+    twins = [earlier for earlier in range(number) if _requests(query, earlier) == wanted]
+    return twins[-1] if twins and wanted else None
 
-    def request(number: int) -> object:
-        group = query.groups[number]
-        tree = next((tree for tree in query.same_subtree if group.suffix in tree), ())
-        groups = [each for each in query.groups if each.suffix in tree] or [group]
-        if not group.suffix or groups[0] != group or any(trees[g.suffix] > 1 for g in groups):
-            return None
-        return [each._replace(suffix="", requester_id=None) for each in groups]
 
-    wanted = request(number)
-    twins = [i for i in range(number) if wanted and request(i) == wanted]
-    return twins[-1] if twins else None
+def _requests(query: CandidateQuery, number: int) -> list[RequestGroup]:
+    """Return the requests that begin with a group; none if nothing can take their place."""
+    group = query.groups[number]
+    tree = next((tree for tree in query.same_subtree if group.suffix in tree), (group.suffix,))
+    groups = [each for each in query.groups if each.suffix in tree]
+    times = Counter(itertools.chain.from_iterable(query.same_subtree))
+    if not group.suffix or groups[0] != group or max(times[name] for name in tree) > 1:
+        return []
+    return [each._replace(suffix="", requester_id=None) for each in groups]

@@ -128,24 +128,26 @@ class Places:
         places = [*islice(self.now(host, free), 2)]
         if len(places) < 2:
             return ChosenPlace(places[0], is_only=True) if places else None
-        if not any("_PROC1" in solvers.suffixes for solvers in self._of_queries):
+        requests = self._with_nodes(host, free)
+        if not requests:
             return ChosenPlace(places[0], is_known=False)
-        stocks, summaries = _stocks(host, free), _summaries(host, free)
-        requests = [
-            host.request(solution, solvers.suffixes)
-            for solvers in self._of_queries
-            if (solver := solvers.of(host)) is not None
-            for solution in solver.each(stocks)
-        ]
-        with_nodes = [request for request in requests if request.nodes]
-        if not with_nodes:  # the second query, for hosts that do not report their nodes
-            return ChosenPlace(places[0], is_known=False)
+        summaries = _summaries(host, free)
 
         def key(request: AllocationRequest) -> tuple[tuple[int, ...], list[int]]:
             cells = [cell_of(summaries[node]["traits"]) or 0 for node in request.nodes]
             return cost_of(request, summaries, pack=self._packs), sorted(cells)
 
-        return ChosenPlace(amounts_of(min(with_nodes, key=key).allocations))
+        return ChosenPlace(amounts_of(min(requests, key=key).allocations))
+
+    def _with_nodes(self, host: HostProviders, free: FreeAmounts) -> list[AllocationRequest]:
+        """Return the candidates with NUMA nodes, which nova-scheduler orders by a rule."""
+        solvers = ((s.suffixes, s.of(host)) for s in self._of_queries if "_PROC1" in s.suffixes)
+        stocks = _stocks(host, free)
+        return [
+            host.request(solution, suffixes)
+            for suffixes, solver in solvers
+            for solution in (solver.each(stocks) if solver else ())
+        ]
 
     def has_room(self, free: FreeAmounts) -> bool:
         """Tell whether any host has a place with room, whatever its nova-compute is."""
@@ -161,14 +163,9 @@ class Places:
         if prepared is not None:
             capacities = [stock.capacity for stock in host.stocks]
             return [place for place in prepared if fits(place, capacities)], True
-        own = {row for provider in host.tree for row in provider.rows}
         empty = host.empty_stocks()
-        with_room = [
-            each
-            if row in own
-            else Stock(each.name, each.inventory, each.capacity - self._free.of(row))
-            for each, row in zip(empty, host.rows, strict=True)
-        ]
+        own = sum(len(provider.rows) for provider in host.tree)
+        with_room = [*empty[:own], *_stocks(host, self._free)[own:]]
         places: dict[Amounts, Place] = {}
         for stocks in (with_room, empty):
             some, _ = _different(solvers, stocks, MOST_PLACES)

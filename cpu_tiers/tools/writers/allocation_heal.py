@@ -123,8 +123,7 @@ class AllocationHeal(NovaCommand, ListCommand):
         """Name consumers once: a server is of its host, and of the host that Placement has."""
         for each in untouched:
             if each.text not in self._told:
-                level = logging.ERROR if each.is_wrong else logging.WARNING
-                LOG.log(level, "Left alone: %s", each.text)
+                LOG.warning("Left alone: %s", each.text)
             self._told |= {each.text}
             self.status |= each.is_wrong
 

@@ -1,6 +1,5 @@
 """``cpu-tiers reshape plan`` and ``allocation heal``, beside Nova's services."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -14,9 +13,9 @@ from oslo_messaging import ExpectedException
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.placement.client import PlacementClient
-from tests.nova.command_line import CommandLine, Commands, services_of
-from tests.nova.computes import MULTIPLIER, PLAIN, SHARES, Computes
-from tests.nova.kinds import STARTS_TO_REPORT
+from tests.nova.command_line import Commands, services_of
+from tests.nova.commands.heals import Heals
+from tests.nova.computes import MULTIPLIER, PLAIN, SHARES
 from tests.nova.reshapes import (
     PLACEMENT,
     live_migrate_from_one,
@@ -185,22 +184,6 @@ class TestWithoutADatabase(Commands):
         assert "no compute host of that name" in said.error
         said = self.ask("allocation", "heal", "--plan", "--server", NOWHERE, status=1)
         assert "no server of that uuid" in said.error
-
-
-class Heals(Computes):
-    """Hosts that report by provider.yaml, with Nova's own driver."""
-
-    kind = STARTS_TO_REPORT
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.commands = CommandLine(self)
-        self.flags(compute_driver="libvirt.LibvirtDriver")
-        self.provider_yaml("$COMPUTE_NODE", 640)
-
-    def heal(self, *arguments: str, status: int = 0) -> dict[str, Mapping[str, int]]:
-        rows = self.commands.run("allocation", "heal", *arguments, status=status).rows
-        return {row["consumer"]: row["adds"] for row in rows}
 
 
 class TestHeal(Heals):

@@ -12,7 +12,7 @@ import pytest
 from cpu_tiers.placement.errors import PlacementMisconfigured, PlacementUnavailable
 from cpu_tiers.tools.host import watch
 from cpu_tiers.tools.tiers.sold import HostShares
-from tests.unit.tiers.test_sold import sale
+from tests.unit.tiers.sales import sale
 
 FAILURES = (
     PlacementUnavailable("late"),

@@ -14,12 +14,9 @@ from cpu_tiers.tools.tiers.contenders import Contender, Slice
 from cpu_tiers.tools.tiers.floor import floor_cpus
 from cpu_tiers.tools.tiers.sold import Sale
 from tests.draws import SEED
+from tests.unit.tiers.sales import sale
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "entitlement.rst").read_text()
-
-
-def sale(cpus: int, shares: int) -> Sale:
-    return Sale(cpus=cpus, shares=Fraction(shares))
 
 
 @pytest.mark.parametrize(
