@@ -67,6 +67,7 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
             cfg.FloatOpt("cpu_weight_multiplier", default=1.0),
             cfg.FloatOpt("disk_weight_multiplier", default=1.0),
             cfg.FloatOpt("num_instances_weight_multiplier", default=0.0),
+            cfg.FloatOpt("hypervisor_version_weight_multiplier", default=1.0),
             weight_classes.OPTION,
             cfg.BoolOpt("pci_in_placement", default=False),
             cfg.ListOpt("enabled_filters", default=list(DEFAULT_FILTERS)),

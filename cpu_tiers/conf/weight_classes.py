@@ -20,12 +20,14 @@ OURS = "resource_provider"
 
 OPTION = cfg.ListOpt("weight_classes", default=[ALL_WEIGHERS])
 
+_VERSION = "nova.scheduler.weights.hypervisor_version"
 _CLASSES_OF_NOVA: Mapping[str, str] = MappingProxyType(
     {
         "nova.scheduler.weights.ram.RAMWeigher": "ram",
         "nova.scheduler.weights.cpu.CPUWeigher": "cpu",
         "nova.scheduler.weights.disk.DiskWeigher": "disk",
         "nova.scheduler.weights.num_instances.NumInstancesWeigher": "num_instances",
+        f"{_VERSION}.HypervisorVersionWeigher": "hypervisor_version",
     }
 )
 """The weighers of Nova whose data a command has, with the beginning of the multiplier's name."""

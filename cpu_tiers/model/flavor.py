@@ -87,10 +87,13 @@ class Image(NamedTuple):
 
     ``properties`` has the names of the image service, such as ``hw_cpu_policy`` and
     ``trait:HW_CPU_X86_AVX2``.
+
+    :param disk_format: such as ``qcow2``; empty if it does not matter, as for a volume.
     """
 
     name: str
     properties: Mapping[str, str] = _NOTHING
+    disk_format: str = ""
 
     def spec(self, key: str) -> str:
         """Return the name of a property of this image in an error message."""

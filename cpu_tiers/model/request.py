@@ -47,6 +47,11 @@ class RequestGroup(NamedTuple):
         """Whether the group requires or forbids any traits."""
         return bool(self.required or self.forbidden or self.any_of)
 
+    @property
+    def has_aggregates(self) -> bool:
+        """Whether the group names any aggregates."""
+        return bool(self.member_of or self.not_member_of)
+
     def parameters(self) -> Iterable[tuple[str, str]]:
         """Yield the group's query parameters."""
         if self.resources:

@@ -174,12 +174,12 @@ def _clean(query: CandidateQuery, groups: Iterable[RequestGroup]) -> CandidateQu
             root_required=query.root_required | group.required,
             root_forbidden=query.root_forbidden | group.forbidden,
         )
-        if kept and (group.member_of or group.not_member_of):
+        if kept and group.has_aggregates:
             kept[0] = kept[0]._replace(
                 member_of=kept[0].member_of | group.member_of,
                 not_member_of=kept[0].not_member_of | group.not_member_of,
             )
-        elif not kept and (group.member_of or group.not_member_of or group.any_of):
+        elif not kept and (group.has_aggregates or group.any_of):
             nothing = frozenset[str]()
             kept = [group._replace(resources={}, required=nothing, forbidden=nothing)]
     subtrees = (

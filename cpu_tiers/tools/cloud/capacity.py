@@ -79,7 +79,7 @@ class Capacity(NovaConfCommand, ListCommand):
         states = cloud.service_states
         with ProgressLine("asking Placement") as progress, cloud.placement() as client:
             rooms = read_room(client, queries, partial(progress.tell_number, "providers"), states)
-        tell_unknown_additions(conf)
+        tell_unknown_additions(conf, cloud, server.image)
         tell_unknown_states(states)
         for flavor, flavor_queries in zip(flavors, queries, strict=True):
             tell_left_out(flavor, flavor_queries.left_out)
@@ -121,7 +121,7 @@ def _given(
     faults.raise_if_any()
     for flavor in flavors:
         with faults:
-            queries.append(queries_of(conf, server._replace(flavor=flavor), aggregates))
+            queries.append(queries_of(conf, server._replace(flavor=flavor), aggregates, cloud))
     faults.raise_if_any()
     return flavors, queries
 
@@ -180,7 +180,7 @@ def tier_rooms(
     states = cloud.service_states
     with cloud.placement() as client:
         rooms = count_more(client, [each.queries for each in chosen], states)
-    tell_unknown_additions(conf)
+    tell_unknown_additions(conf, cloud)
     return [
         TierRoom(
             each.tier,

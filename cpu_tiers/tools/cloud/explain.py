@@ -3,16 +3,20 @@
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT
 from cpu_tiers.tools.cloud.decisions import decisions_about, text_of
 from cpu_tiers.tools.cloud.ranking import Ranking, ranking
+from cpu_tiers.tools.cloud.weighed_hosts import weighed_hosts
 from cpu_tiers.tools.cloud_model.service_states import ServiceStates
 from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
+from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
-from cpu_tiers.tools.frame.notes_on_answers import tell_unknown_additions, unknown_additions
+from cpu_tiers.tools.frame.notes_on_answers import unknown_additions
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
@@ -79,28 +83,33 @@ class Explain(NovaConfCommand, ShowCommand):
         server = read_source(parsed_args, conf, cloud)
         wanted = parsed_args.aggregate
         aggregates = wanted and aggregate_uuids(wanted, cloud.services)
-        queries = queries_of(conf, server, aggregates)
+        queries = queries_of(conf, server, aggregates, cloud)
         states = cloud.service_states
         with ProgressLine("asking Placement") as progress, cloud.placement() as client:
             tell = partial(progress.tell_number, "providers")
             explanation = explain(client, queries, tell, states)
             if explanation.names and not explanation.candidates:
-                tell_number_of_nodes(client, conf, server, aggregates)
+                tell_number_of_nodes(client, conf, server, aggregates, cloud)
                 if explanation.can_be_freed:
                     tell_of_plan(server.flavor)
-        tell_unknown_additions(conf)
+            weighed = weighed_hosts(cloud, client, explanation)
+        explanation = _by_name(explanation, cloud, set(chain(*wanted)) - set(chain(*aggregates)))
         self.status = 0 if explanation.candidates else FOUND
         order = Ranking()
         if explanation.candidates:
             specs = server.flavor.extra_specs
-            order = ranking(explanation, queries.first[0], conf.filter_scheduler, specs)
+            order = ranking(explanation, queries.first[0], conf.filter_scheduler, specs, weighed)
         nearest, show_all = explanation.nearest(), parsed_args.all
-        unknown = [*queries.left_out, *UNKNOWN, *unknown_additions(conf), *_down(states)]
+        not_looked_at = [
+            *(*queries.left_out, *unknown_additions(conf, cloud, server.image)),
+            *weighed.left_out,
+        ]
+        unknown = [*not_looked_at, *UNKNOWN, *_down(states)]
         return (
             ("hosts", "candidates", "without", "nearest", "ranking", "other_winners", "unknown"),
             (
                 FormattedValue(
-                    len(explanation.names), lambda _: _summary(explanation, states, queries.note)
+                    len(explanation.names), lambda _: _summary(explanation, states, not_looked_at)
                 ),
                 FormattedValue(len(explanation.candidates), lambda _: ""),
                 FormattedValue(
@@ -130,7 +139,27 @@ class Explain(NovaConfCommand, ShowCommand):
         return ("decisions",), (FormattedValue(decisions, lambda _: text),)
 
 
-def _summary(explanation: Explanation, states: ServiceStates, not_looked_at: str) -> str:
+def _by_name(explanation: Explanation, cloud: CloudSource, asked: Collection[str]) -> Explanation:
+    """Return an explanation whose constraints have the names of aggregates for their uuids.
+
+    :param asked: the names of the arguments. Nova is asked if there are any, or if it was asked
+        for isolated aggregates.
+    """
+    isolated = any(name.startswith("!member_of=") for name in explanation.without)
+    if not asked and not isolated:
+        return explanation
+    name = cloud.aggregates.names_in
+    return replace(
+        explanation,
+        without={name(constraint): count for constraint, count in explanation.without.items()},
+        reasons={
+            host: reason._replace(lacks={name(n): lack for n, lack in reason.lacks.items()})
+            for host, reason in explanation.reasons.items()
+        },
+    )
+
+
+def _summary(explanation: Explanation, states: ServiceStates, not_looked_at: Sequence[str]) -> str:
     if not explanation.names:
         return wrapped(f"Placement has no compute hosts{_not_counted(explanation)}.")
     reasons = explanation.reasons.values()
@@ -143,7 +172,8 @@ def _summary(explanation: Explanation, states: ServiceStates, not_looked_at: str
         parts.append(f"{changed} got room meanwhile")
     counts = f"{len(explanation.candidates)} of {len(explanation.names)} hosts"
     counts = f"{counts}: {', '.join(parts)}" if parts else f"{counts} can take it"
-    note = states.note + not_looked_at if explanation.candidates else ""
+    left_out = f"; not looked at: {', '.join(not_looked_at)}" if not_looked_at else ""
+    note = states.note + left_out if explanation.candidates else ""
     return wrapped(f"{counts}{note}{_not_counted(explanation)}")
 
 
@@ -197,6 +227,10 @@ def _kind(name: str, lack: Lack) -> tuple[str, str, str]:
         return "refuses", "refuse", f"{lack.asked} {name} in one claim ({lack.limit})"
     if name == f"!{DISABLED_TRAIT}":
         return "is", "are", "disabled"
+    if name.startswith("aggregate "):
+        return "is not in", "are not in", name
+    if name.startswith("!aggregate "):
+        return "is in", "are in", f"the isolated {name[1:]}"
     return ("has", "have", name[1:]) if name.startswith("!") else ("lacks", "lack", name)
 
 

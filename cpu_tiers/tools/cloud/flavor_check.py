@@ -101,6 +101,7 @@ class FlavorCheck(NovaConfCommand, ListCommand):
         cloud = self.cloud_source(parsed_args, conf)
         asks_cloud = parsed_args.hosts or parsed_args.all
         step = cache(lambda: _step(conf, cloud if asks_cloud else None))
+        asked = cloud if parsed_args.hosts else None
         if parsed_args.hosts:
             self.find_tiers(conf, cloud)
         with ProgressLine("reading flavors") as progress:
@@ -109,9 +110,10 @@ class FlavorCheck(NovaConfCommand, ListCommand):
                 checked.append(_Checked(source, faults))
                 for number, flavor in enumerate(flavors(faults, check), start=1):
                     progress.tell(f"flavors of {source}: {number}")
-                    checked.append(_check(source, server_of(flavor), translators, conf, step))
+                    server = server_of(flavor)
+                    checked.append(_check(source, server, translators, conf, step, asked))
             if parsed_args.hosts:
-                tell_unknown_additions(conf)
+                tell_unknown_additions(conf, cloud)
                 progress.tell("asking Placement for hosts")
                 _check_hosts(cloud, checked, progress)
         _tell_unknown_effect(checked, step)
@@ -203,13 +205,14 @@ def _check(
     translators: Mapping[str, Translator],
     conf: cfg.ConfigOpts,
     step: AskStep,
+    cloud: CloudSource | None,
 ) -> _Checked:
     faults = FaultList()
     queries: tuple[CandidateQuery, ...] = ()
     left_out: tuple[str, ...] = ()
     faults.faults += _faults(server, translators, step)
     with faults:
-        server_queries = queries_of(conf, server)
+        server_queries = queries_of(conf, server, cloud=cloud)
         queries, left_out = server_queries.first, server_queries.left_out
         queries += server_queries.otherwise
     return _Checked(source, faults, server.flavor, queries, left_out)

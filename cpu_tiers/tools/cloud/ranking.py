@@ -1,18 +1,20 @@
 """The order of the hosts with candidates: why nova-scheduler prefers a host, and what changes it.
 
 As in Nova (``nova/weights.py``), the raw weights of a weigher are normalized to numbers from 0 to
-1 and multiplied by the multiplier of the weigher; the host with the largest sum wins. The weighers
-of Nova here are the weighers whose data Placement has: free memory, CPUs and disk.
+1 and multiplied by the multiplier of the weigher, which may be that of a host aggregate; the host
+with the largest sum wins.
 """
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
 from cpu_tiers.conf.weigher import class_weights, configured_scorings, request_traits
+from cpu_tiers.conf.weigher_types import ShapeType
 from cpu_tiers.conf.weight_classes import (
     OUR_CLASS,
     OURS,
@@ -21,44 +23,31 @@ from cpu_tiers.conf.weight_classes import (
     notes_on_weighers,
 )
 from cpu_tiers.extra_specs.soft_traits import soft_traits
-from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.tools.cloud.weighed_hosts import WeighedHosts
+from cpu_tiers.tools.cloud_model.nova_weighers import normalized
 from cpu_tiers.tools.frame.terminal import shortened, wrapped
 from cpu_tiers.tools.placement.explanation import Explanation
-from cpu_tiers.weights import SCORINGS, make_forest
+from cpu_tiers.weights import REQUESTED_TO_CAPACITY, SCORINGS, RequestedToCapacity, make_forest
 from cpu_tiers.weights.forest import Forest, Summary
 
 SOFT_TRAITS = "resource_provider_trait"
 """The name of the part of the weigher that follows from preferred and avoided traits."""
 
-OF_NOVA: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"ram": (MEMORY_MB,), "cpu": (VCPU, PCPU), "disk": (DISK_GB,)}
-)
-"""Weighers of Nova, with the resource classes whose free amounts are the raw weight."""
-
 LEFT_OUT = (
-    "Nova's weighers of build failures, cross-cell moves, hypervisor versions, image properties,"
-    " I/O, metrics, numbers of servers, PCI devices and server groups, nearness, and the"
-    " multipliers and shapes of aggregates: only nova-scheduler has their data",
-    "memory and CPUs of Nova's weighers are here the free amounts in Placement, with the"
-    " allocation ratio",
+    "Nova's weighers of build failures, cross-cell moves, image properties, I/O, metrics, PCI"
+    " devices and server groups, and nearness: only nova-scheduler has their data"
 )
 """The parts of Nova's order that :func:`rank` does not know."""
 
+Weights = Mapping[str, Mapping[str, float]]
+"""Numbers by weigher and host."""
 
-def raw_weights(free: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, float]]:
-    """Return the raw weights of the weighers of Nova, by weigher and host, from free amounts."""
-    return {
-        weigher: {
-            host: float(max(0, sum(amounts.get(name, 0) for name in classes)))
-            for host, amounts in free.items()
-        }
-        for weigher, classes in OF_NOVA.items()
-    }
+_NONE: Weights = MappingProxyType({})
 
 
 def rank(
-    raw: Mapping[str, Mapping[str, float]], multipliers: Mapping[str, float]
+    raw: Weights, multipliers: Mapping[str, float], own: Weights = _NONE
 ) -> list[dict[str, Any]]:
     """Return the hosts, the largest weight first; hosts of equal weight by their names.
 
@@ -68,10 +57,17 @@ def rank(
 
     :param raw: the raw weights by weigher and host; those of ``OURS`` are scores.
     :param multipliers: of the weighers that nova-scheduler loads; others have the weight 0.
+    :param own: the multipliers that hosts have of their aggregates, in place of ``multipliers``.
     """
+
+    def multiplier(weigher: str, host: str) -> float:
+        if weigher not in multipliers:
+            return 0.0
+        return own.get(weigher, {}).get(host, multipliers[weigher])
+
     parts = {
         weigher: {
-            host: multipliers.get(weigher, 0.0) * w
+            host: multiplier(weigher, host) * w
             for host, w in _normalized(weigher, weights).items()
         }
         for weigher, weights in raw.items()
@@ -93,20 +89,18 @@ def rank(
 
 
 def other_winners(
-    raw: Mapping[str, Mapping[str, float]],
-    multipliers: Mapping[str, float],
-    scores: Mapping[str, Mapping[str, float]],
+    raw: Weights, multipliers: Mapping[str, float], scores: Weights, own: Weights = _NONE
 ) -> list[dict[str, str]]:
     """Return the options of ``[filter_scheduler]`` with which another host would be the first.
 
     :param scores: the scores of all hosts by the name of the scoring, for the scorings that are
         not in use.
     """
-    ranked = rank(raw, multipliers)
+    ranked = rank(raw, multipliers, own)
     if len(ranked) < 2:
         return []
     # The scoring has no effect with a multiplier of 0.
-    trials: list[tuple[str, str, Mapping[str, Mapping[str, float]], Mapping[str, float]]] = [
+    trials: list[tuple[str, str, Weights, Mapping[str, float]]] = [
         ("resource_provider_scoring", scoring, {**raw, OURS: host_scores}, multipliers)
         for scoring, host_scores in scores.items()
         if OURS in multipliers
@@ -116,28 +110,18 @@ def other_winners(
         option = f"{weigher}_weight_multiplier"
         trials.append((option, str(other), raw, {**multipliers, weigher: other}))
     winners = [
-        {"option": option, "value": value, "host": rank(weights, factors)[0]["host"]}
+        {"option": option, "value": value, "host": rank(weights, factors, own)[0]["host"]}
         for option, value, weights, factors in trials
     ]
     return [winner for winner in winners if winner["host"] != ranked[0]["host"]]
 
 
-def _normalized(weigher: str, weights: Mapping[str, float]) -> dict[str, float]:
-    """Return the weights divided by the largest, as Nova with ``minval = 0``; not our own."""
-    largest = 1.0 if weigher in (OURS, SOFT_TRAITS) else max(weights.values(), default=0.0)
-    return {host: weight / largest if largest else 0.0 for host, weight in weights.items()}
-
-
-def free_amounts(
-    summaries: Mapping[str, Summary], hosts: Iterable[str]
-) -> dict[str, dict[str, int]]:
-    """Return the free amounts of all providers of each host, by host and resource class."""
-    amounts: dict[str, dict[str, int]] = {host: {} for host in hosts}
-    for summary in summaries.values():
-        if (free := amounts.get(summary["root_provider_uuid"])) is not None:
-            for name, amount in summary["resources"].items():
-                free[name] = free.get(name, 0) + amount["capacity"] - amount["used"]
-    return amounts
+def _normalized(weigher: str, weights: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the weights as Nova stretches them to 0 to 1; not those of cpu-tiers."""
+    if weigher in (OURS, SOFT_TRAITS) or not weights:
+        return weights
+    parts = normalized(list(weights.values()), weigher=weigher)
+    return dict(zip(weights, parts, strict=True))
 
 
 _Rows = Sequence[Mapping[str, Any]]
@@ -150,16 +134,18 @@ class Ranking(NamedTuple):
     :param others: the options of ``[filter_scheduler]`` with which another host would be the
         first.
     :param notes: what the order leaves out because of the weighers that nova-scheduler loads.
+    :param left_out: what the values of the hosts leave out.
     """
 
     rows: _Rows = ()
     others: _Rows = ()
     notes: Sequence[str] = ()
+    left_out: Sequence[str] = ()
 
     @property
     def unknown(self) -> Sequence[str]:
         """Return the parts of a decision that the order does not know."""
-        return (*self.notes, *LEFT_OUT) if self.rows else ()
+        return (*self.notes, LEFT_OUT, *self.left_out) if self.rows else ()
 
     def text(self, *, show_all: bool) -> str:
         """Return the hosts for a terminal, with the parts of their weights."""
@@ -189,11 +175,13 @@ def ranking(
     query: CandidateQuery,
     options: cfg.ConfigOpts,
     extra_specs: Mapping[str, str],
+    weighed: WeighedHosts,
 ) -> Ranking:
     """Return the hosts of an explanation with candidates, and what would change the first host.
 
     :param options: the values of ``[filter_scheduler]``.
     :param extra_specs: of the flavor of the server.
+    :param weighed: what Nova's weighers know of these hosts.
     :raises InvalidInput: a soft trait of nova.conf is both preferred and avoided.
     """
     names = {host: explanation.names[host] for host in sorted(explanation.candidates)}
@@ -204,24 +192,53 @@ def ranking(
         for name, forest in forests.items()
     }
     in_use = options.resource_provider_scoring
-    free = {names[host]: amounts for host, amounts in free_amounts(summaries, names).items()}
-    raw = {**raw_weights(free), OURS: scores.pop(in_use)}
+    if in_use == REQUESTED_TO_CAPACITY:
+        scores[in_use] |= _by_shapes(forests[in_use], names, weighed)
     traits = request_traits(options, extra_specs)
     soft = traits.of_hosts(summaries, explanation.answer.used_providers())
+    raw = {**weighed.by_name(names), OURS: scores.pop(in_use)}
     if any(soft.values()):
         raw[SOFT_TRAITS] = {names[host]: sum(soft.get(host, {}).values()) for host in names}
     times = loaded_weighers(options.weight_classes).times
     # The soft traits are a part of the weigher of cpu-tiers.
     weighers = LoadedWeighers({**times, SOFT_TRAITS: times.get(OURS, 0)})
     multipliers = weighers.multipliers(options, raw)
-    explained = {names[host]: forests[in_use].explain(host) for host in names}
-    ranked = rank(raw, multipliers)
-    rows = [{"host": row["host"], **explained[row["host"]]._asdict(), **row} for row in ranked]
-    winners = other_winners(raw, multipliers, scores)
+    own = {name: _own_multipliers(weighed, name, weighers.times.get(name, 1)) for name in raw}
+    explained = {names[host]: forests[in_use].explain(host)._asdict() for host in names}
+    ranked = rank(raw, multipliers, own)
+    rows = [
+        {"host": row["host"], **explained[row["host"]], "score": raw[OURS][row["host"]], **row}
+        for row in ranked
+    ]
+    winners = other_winners(raw, multipliers, scores, own)
     if not times.get(OURS):
-        winners += _winner_with_ours(raw, multipliers, options, first=ranked[0]["host"])
-    wants_ours = bool(soft_traits(extra_specs))
-    return Ranking(rows, winners, notes_on_weighers(options, wants_ours=wants_ours))
+        winners += _winner_with_ours(raw, multipliers, own, options, first=ranked[0]["host"])
+    notes = notes_on_weighers(options, wants_ours=bool(soft_traits(extra_specs)))
+    return Ranking(rows, winners, notes, weighed.unknown)
+
+
+def _own_multipliers(weighed: WeighedHosts, weigher: str, times: int) -> dict[str, float]:
+    """Return the multipliers that hosts have of their aggregates.
+
+    :param times: how often nova-scheduler loads the weigher.
+    """
+    numbers = weighed.aggregates.multipliers(f"{weigher}_weight_multiplier")
+    return {host: times * number for host, number in numbers.items()}
+
+
+def _by_shapes(forest: Any, names: Mapping[str, str], weighed: WeighedHosts) -> dict[str, float]:
+    """Return the lowest score by the shapes of the aggregates of a host, for hosts with a shape.
+
+    :param forest: of ``requested-to-capacity``.
+    """
+    texts = weighed.aggregates.texts("resource_provider_shape")
+    lowest: dict[str, float] = {}
+    for host, name in names.items():
+        for text in texts.get(name, ()):
+            with suppress(ValueError):  # nova-scheduler leaves a malformed shape out, too
+                score = forest.score_by(RequestedToCapacity(ShapeType()(text)), host)
+                lowest[name] = min(score, lowest.get(name, score))
+    return lowest
 
 
 def _forests(
@@ -243,8 +260,9 @@ def _forests(
 
 
 def _winner_with_ours(
-    raw: Mapping[str, Mapping[str, float]],
+    raw: Weights,
     multipliers: Mapping[str, float],
+    own: Weights,
     options: cfg.ConfigOpts,
     *,
     first: str,
@@ -256,6 +274,6 @@ def _winner_with_ours(
     """
     names_of_ours = [name for name in (OURS, SOFT_TRAITS) if name in raw]
     ours = {name: options[f"{name}_weight_multiplier"] for name in names_of_ours}
-    host = rank(raw, {**multipliers, **ours})[0]["host"]
+    host = rank(raw, {**multipliers, **ours}, own)[0]["host"]
     value = ", ".join([*options.weight_classes, OUR_CLASS])
     return [{"option": "weight_classes", "value": value, "host": host}] if host != first else []

@@ -89,7 +89,7 @@ def tier_flavors(
     for given in cloud.flavors(faults):
         flavor = change(given) if change else given
         with faults:
-            queries = queries_of(conf, server._replace(flavor=flavor), member_of)
+            queries = queries_of(conf, server._replace(flavor=flavor), member_of, cloud)
             shares = effective_shares(flavor)
             tier = None if shares is None else Fraction(shares.weight(flavor.vcpus), flavor.vcpus)
             has_cpus = not CPUS.isdisjoint(queries.first[0].resources())

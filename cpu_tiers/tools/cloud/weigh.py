@@ -149,8 +149,9 @@ class Weigh(NovaConfCommand, ListCommand):
         server = read_source(parsed_args, conf, cloud)
         if parsed_args.candidates:
             return server, _in_file(parsed_args, conf, server), NOT_ASKED
-        tell_unknown_additions(conf)
-        queries = queries_of(conf, server, aggregate_uuids(parsed_args.aggregate, cloud.services))
+        tell_unknown_additions(conf, cloud, server.image)
+        wanted = aggregate_uuids(parsed_args.aggregate, cloud.services)
+        queries = queries_of(conf, server, wanted, cloud)
         states = cloud.service_states
         with ProgressLine("asking Placement"), cloud.placement() as client:
             survey = CandidateSurvey.of_servers(client, [queries], states)

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU
-from cpu_tiers.tools.cloud_model.cloud import CloudChange, SimulatedCloud
-from cpu_tiers.tools.cloud_model.providers import SimulatedProvider
+from cpu_tiers.tools.cloud_model.cloud import CloudChange
+from cpu_tiers.tools.cloud_model.providers import HostProviders, SimulatedProvider
 
 WEIGHERS: Mapping[str, float] = {"ram": 1.0, "cpu": 1.0, "disk": 1.0, "num_instances": 0.0}
 """The weighers whose data a snapshot has, with the default values of their multipliers."""
@@ -31,7 +31,8 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
 
 _WEIGHER_OF = {name: weigher for weigher, names in CLASSES.items() for name in names}
 
-_FROM_LEAST = frozenset({"num_instances", "hypervisor_version"})
+NOT_IN_PLACEMENT = ("num_instances", "hypervisor_version")
+"""Weighers whose data nova-compute reports, and Placement does not have."""
 
 
 def normalized(values: Sequence[float], *, weigher: str) -> Sequence[float]:
@@ -40,7 +41,7 @@ def normalized(values: Sequence[float], *, weigher: str) -> Sequence[float]:
     The free amounts count from 0, and the other values from the smallest value of a host.
     """
     smallest = min(values)
-    least = smallest if weigher in _FROM_LEAST else 0
+    least = smallest if weigher in NOT_IN_PLACEMENT else 0
     if smallest < least:  # a free amount below 0 counts as 0
         values = [max(value, least) for value in values]
     width = float(max(values)) - float(least)
@@ -104,16 +105,14 @@ class HostStates:
     ``num_instances`` is the number of servers that arrived in the simulation.
     """
 
-    def __init__(self, cloud: SimulatedCloud) -> None:
-        roots = [host.root for host in cloud.hosts]
-        self.values: Mapping[str, dict[str, float]] = {
-            weigher: dict.fromkeys(roots, 0.0) for weigher in WEIGHERS
-        }
-        for host in cloud.hosts:
+    def __init__(self, hosts: Iterable[HostProviders]) -> None:
+        self.values: Mapping[str, dict[str, float]] = {weigher: {} for weigher in WEIGHERS}
+        for host in hosts:
             stocks = {p.uuid: p.stocks for p in host.tree}
             for weigher, amount in free_amounts(host.tree).items():
                 free = (stocks[uuid][name].free for uuid, name in amount.rows)
                 self.values[weigher][host.root] = amount.beside + sum(free)
+            self.values["num_instances"][host.root] = 0.0
 
     def apply(self, changes: Iterable[CloudChange]) -> None:
         """Subtract the amounts of claims, and add the amounts of releases.

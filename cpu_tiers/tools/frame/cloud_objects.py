@@ -88,6 +88,11 @@ def find_flavors(services: Services, names: Sequence[str]) -> list[Flavor]:
     return found
 
 
+def of_volume(image: Image | None) -> Image:
+    """Return the image of a server from a volume, whose format does not matter."""
+    return (image or Image("of the volume"))._replace(disk_format="")
+
+
 def find_server(services: Services, name: str, server: ServerRequest) -> ServerRequest:
     """Return the request that nova-scheduler would make now for a server that exists.
 
@@ -99,7 +104,7 @@ def find_server(services: Services, name: str, server: ServerRequest) -> ServerR
     where = f"server {found.name}"
     image, flavor = server.image, found.flavor
     if found.image is None:  # the root disk is a volume
-        flavor = {**flavor, "disk": 0}
+        flavor, image = {**flavor, "disk": 0}, of_volume(image)
     elif image is None:
         image = _image(found.image, where)
     ports = server.ports or tuple(_port(port, where) for port in found.ports)
@@ -153,7 +158,8 @@ def _image(image: Mapping[str, Any], where: str) -> Image:
     """Return an image of Glance's API, whose properties stand beside its own fields."""
     texts = {key: value for key, value in image.items() if isinstance(value, str)}
     name = image.get("name") or image.get("id")
-    return image_of({"name": name, "properties": texts}, where)
+    document = {"name": name, "properties": texts, "disk_format": image.get("disk_format")}
+    return image_of(document, where)
 
 
 def _port(port: Mapping[str, Any], where: str) -> Port:

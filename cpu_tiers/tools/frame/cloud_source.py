@@ -10,8 +10,10 @@ from functools import cached_property
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.similar_names import advice
+from cpu_tiers.tools.cloud_model.host_aggregates import HostAggregates
 from cpu_tiers.tools.cloud_model.service_states import ComputeService, ServiceStates
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.cloud_model.snapshot_servers import AGGREGATES
 from cpu_tiers.tools.compute_api import (
     ComputeApiUnavailable,
     read_flavors,
@@ -24,12 +26,15 @@ from cpu_tiers.tools.frame.documents import (
     no_check,
     read_json,
 )
+from cpu_tiers.tools.frame.nova_servers import read_host_aggregates
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.candidates import states_of
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.snapshot_client import SnapshotClient
 
 LOG = logging.getLogger(__name__)
+
+_NO_NOVA = "there is no Nova beside an embedded Placement"
 
 
 def read_snapshot(path: str) -> Snapshot:
@@ -135,13 +140,29 @@ class CloudSource:
         if self.snapshot is not None:
             return self.snapshot.service_states()
         if not self.has_nova:
-            return ServiceStates(unknown="there is no Nova beside an embedded Placement")
+            return ServiceStates(unknown=_NO_NOVA)
         try:
             services = self.compute_services
         except ComputeApiUnavailable as error:
             return ServiceStates(unknown=str(error))
         with self._placement() as client:
             return states_of(client, services)
+
+    @cached_property
+    def aggregates(self) -> HostAggregates:
+        """Return the host aggregates of Nova, as far as Nova or the snapshot tells them."""
+        if self.snapshot is not None:
+            servers = self.snapshot.servers
+            if servers is None or AGGREGATES in servers.unread:
+                return HostAggregates(unknown="the snapshot does not have their metadata")
+            return HostAggregates(servers.aggregates)
+        if not self.has_nova:
+            return HostAggregates(unknown=_NO_NOVA)
+        try:
+            services = self.compute_services
+            return HostAggregates(read_host_aggregates(self._services(), services))
+        except ComputeApiUnavailable as error:
+            return HostAggregates(unknown=str(error))
 
     def flavors_named(self, names: Sequence[str]) -> list[Flavor]:
         """Return the flavors with these names, or in the cloud with these ids."""

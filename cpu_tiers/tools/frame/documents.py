@@ -89,7 +89,12 @@ def image_of(document: Mapping[str, Any], path: str) -> Image:
             for key, value in properties.items()
             if key.startswith(_IMAGE_PREFIXES)
         }
-    return Image(name=name, properties=texts(where, properties))
+    disk_format = document.get("disk_format")
+    return Image(
+        name=name,
+        properties=texts(where, properties),
+        disk_format=disk_format if isinstance(disk_format, str) else "",
+    )
 
 
 def read_port(path: str) -> Port:

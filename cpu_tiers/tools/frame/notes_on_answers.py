@@ -8,16 +8,21 @@ from oslo_config import cfg
 
 from cpu_tiers.conf.weight_classes import notes_on_weighers
 from cpu_tiers.extra_specs.soft_traits import soft_traits
-from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.tools.cloud_model.service_states import ServiceStates
+from cpu_tiers.tools.frame.cloud_source import CloudSource
 
 LOG = logging.getLogger(__name__)
 
 
-_UNKNOWN_OPTIONS = (
+_IMAGE_TYPE, _ISOLATED = (
     "query_placement_for_image_type_support",
-    "query_placement_for_routed_network_aggregates",
     "enable_isolated_aggregate_filtering",
+)
+_UNKNOWN_OPTIONS = (
+    _IMAGE_TYPE,
+    "query_placement_for_routed_network_aggregates",
+    _ISOLATED,
     "limit_tenants_to_placement_aggregate",
 )
 
@@ -36,14 +41,27 @@ def tell_left_out(flavor: Flavor, left_out: Collection[str]) -> None:
         )
 
 
-def unknown_additions(conf: cfg.ConfigOpts) -> list[str]:
-    """Return the options of nova.conf for requests of nova-scheduler that are not known here."""
-    return [f"[scheduler] {name}" for name in _UNKNOWN_OPTIONS if conf.scheduler[name]]
+def unknown_additions(
+    conf: cfg.ConfigOpts, cloud: CloudSource | None = None, image: Image | None = None
+) -> list[str]:
+    """Return the options of nova.conf for requests of nova-scheduler that are not known here.
+
+    :param cloud: of whose aggregates the request makes use.
+    :param image: of the server; ``None`` if it is not known.
+    """
+    on = [name for name in _UNKNOWN_OPTIONS if conf.scheduler[name]]
+    if image is not None:
+        on = [name for name in on if name != _IMAGE_TYPE]
+    if cloud is not None and _ISOLATED in on and not cloud.aggregates.unknown:
+        on.remove(_ISOLATED)
+    return [f"[scheduler] {name}" for name in on]
 
 
-def tell_unknown_additions(conf: cfg.ConfigOpts) -> None:
+def tell_unknown_additions(
+    conf: cfg.ConfigOpts, cloud: CloudSource | None = None, image: Image | None = None
+) -> None:
     """Say in a line of its own that nova-scheduler requests more than the command knows."""
-    if names := unknown_additions(conf):
+    if names := unknown_additions(conf, cloud, image):
         LOG.warning(
             "nova-scheduler also requests what this command does not know: %s of nova.conf is on."
             " A host in the answer may be excluded by it.",

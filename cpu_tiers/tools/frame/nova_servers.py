@@ -62,10 +62,9 @@ def read_servers(services: Services, computes: Computes, faults: FaultList) -> S
     groups = {body["id"]: _group(body) for body in read_server_groups(services)}
     placed = _placed(services, computes, servers)
     unread: set[str] = set()
-    aggregates = _unless_refused(lambda: read_aggregates(services), AGGREGATES, unread)
-    nodes: dict[str, list[str]] = {}
-    for compute in computes:
-        nodes.setdefault(compute.host, []).extend(compute.nodes[-1:])
+    aggregates = _unless_refused(
+        lambda: read_host_aggregates(services, computes), AGGREGATES, unread
+    )
     images = _unless_refused(lambda: _image_traits(services), IMAGE_TRAITS, unread)
     if images is not None:
         servers = {uuid: _with_traits(server, images) for uuid, server in servers.items()}
@@ -73,9 +72,17 @@ def read_servers(services: Services, computes: Computes, faults: FaultList) -> S
         placed,
         servers=servers,
         groups=groups,
-        aggregates={each.uuid: _aggregate(each, nodes) for each in aggregates or ()},
+        aggregates=aggregates or {},
         unread=_unread_of_all(servers.values()) | placed.unread | unread,
     )
+
+
+def read_host_aggregates(services: Services, computes: Computes) -> dict[str, SnapshotAggregate]:
+    """Return the host aggregates by uuid; their hosts have the names of the root providers."""
+    nodes: dict[str, list[str]] = {}
+    for compute in computes:
+        nodes.setdefault(compute.host, []).extend(compute.nodes[-1:])
+    return {each.uuid: _aggregate(each, nodes) for each in read_aggregates(services)}
 
 
 def read_places(services: Services, computes: Computes) -> SnapshotServers:

@@ -12,7 +12,13 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.numa import NODES, asks_for_nodes
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, VCPU_SHARES
-from cpu_tiers.tools.frame.cloud_objects import find_server, read_or_find_image, read_or_find_ports
+from cpu_tiers.tools.cloud_model.host_aggregates import HostAggregates
+from cpu_tiers.tools.frame.cloud_objects import (
+    find_server,
+    of_volume,
+    read_or_find_image,
+    read_or_find_ports,
+)
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.documents import read_flavor
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
@@ -150,9 +156,10 @@ def server_of(parsed_args: Namespace, conf: cfg.ConfigOpts, cloud: CloudSource) 
 
     Without ``query_placement_for_numa``, nova-scheduler requests no NUMA nodes.
     """
-    image, services = parsed_args.image, cloud.services
+    services = cloud.services
+    image = read_or_find_image(parsed_args.image, services) if parsed_args.image else None
     return request_of(conf, query_numa=parsed_args.numa)._replace(
-        image=read_or_find_image(image, services) if image else None,
+        image=of_volume(image) if parsed_args.from_volume else image,
         ports=read_or_find_ports(parsed_args.port, services) if parsed_args.port else (),
     )
 
@@ -175,18 +182,22 @@ def read_source(parsed_args: Namespace, conf: cfg.ConfigOpts, cloud: CloudSource
     return server
 
 
-def scheduler_options(conf: cfg.ConfigOpts) -> SchedulerOptions:
+def scheduler_options(conf: cfg.ConfigOpts, cloud: CloudSource | None = None) -> SchedulerOptions:
     """Return the options of nova.conf that decide about queries.
 
+    :param cloud: has the host aggregates, if hosts are isolated by them.
     :raises InvalidInput: a PCI alias is malformed.
     """
     in_placement = conf.filter_scheduler.pci_in_placement
+    is_isolating = conf.scheduler.enable_isolated_aggregate_filtering
     return SchedulerOptions(
         image_metadata_prefilter=conf.scheduler.image_metadata_prefilter,
         disable_fallback_pcpu_query=conf.workarounds.disable_fallback_pcpu_query,
         require_host_traits=conf.filter_scheduler.require_host_traits,
         extend_cpu_policies=conf.compute.extend_cpu_policies,
         pci_aliases=read_pci_aliases(conf.pci.alias) if in_placement else {},
+        query_placement_for_image_type_support=conf.scheduler.query_placement_for_image_type_support,
+        isolating=cloud.aggregates if cloud and is_isolating else HostAggregates(),
     )
 
 
@@ -194,15 +205,17 @@ def queries_of(
     conf: cfg.ConfigOpts,
     server: ServerRequest,
     member_of: Iterable[frozenset[str]] = (),
+    cloud: CloudSource | None = None,
 ) -> ServerQueries:
     """Return the queries that nova-scheduler sends for a server.
 
     All commands call this function, so all answers are for an equal request.
 
     :param member_of: sets of aggregates; the host must be in an aggregate of each set.
+    :param cloud: is asked for host aggregates, if hosts are isolated by them.
     :raises InvalidInput: with every fault of flavor, image and ports.
     """
-    options = scheduler_options(conf)
+    options = scheduler_options(conf, cloud)
     translators = extensions.load(extensions.TRANSLATORS)
     return server_queries(server, translators, options, frozenset(member_of))
 
@@ -212,6 +225,7 @@ def tell_number_of_nodes(
     conf: cfg.ConfigOpts,
     server: ServerRequest,
     member_of: Iterable[frozenset[str]],
+    cloud: CloudSource,
 ) -> None:
     """Say with how many NUMA nodes a server of one NUMA node would have candidates.
 
@@ -221,7 +235,7 @@ def tell_number_of_nodes(
         return
     for count, flavor in divided(server.flavor, server.image, _MOST_NODES):
         with suppress(InvalidInput):  # pages that do not divide the memory of a node
-            queries = queries_of(conf, server._replace(flavor=flavor), member_of)
+            queries = queries_of(conf, server._replace(flavor=flavor), member_of, cloud)
             survey = CandidateSurvey.of_servers(client, [queries])
             if hosts := survey.of_server(queries).answer.hosts():
                 having = "1 host has" if len(hosts) == 1 else f"{len(hosts):,} hosts have"

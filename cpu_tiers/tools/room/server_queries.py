@@ -18,6 +18,7 @@ from cpu_tiers.extra_specs.host_traits import traits_for_cpus, traits_for_weight
 from cpu_tiers.model.flavor import Flavor, Image, properties
 from cpu_tiers.model.names import PCPU, VCPU, is_trait
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
+from cpu_tiers.tools.cloud_model.host_aggregates import HostAggregates
 from cpu_tiers.tools.room.pci_alias import ALIAS, PciAlias, device_groups, requested_devices
 from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator, fallback, translate
 
@@ -61,6 +62,15 @@ _TRAITS_OF_VALUES: Mapping[tuple[str, str], str] = {
 """Extra specs, and image properties with ``_`` for ``:``, with the trait that a value needs."""
 
 
+_OF_FILTERS = (
+    "COMPUTE_NET_VIRTIO_PACKED",
+    "COMPUTE_EPHEMERAL_ENCRYPTION",
+    "COMPUTE_SOUND_MODEL_VIRTIO",
+    "COMPUTE_ACCELERATORS",
+)
+"""The beginnings of the traits by which a server is not let into an isolated aggregate."""
+
+
 class SchedulerOptions(NamedTuple):
     """Options of nova.conf for the queries.
 
@@ -69,6 +79,9 @@ class SchedulerOptions(NamedTuple):
     :param require_host_traits: of ``[filter_scheduler]``.
     :param extend_cpu_policies: of ``[compute]``.
     :param pci_aliases: of ``[pci] alias`` by name, with ``[filter_scheduler] pci_in_placement``.
+    :param query_placement_for_image_type_support: of ``[scheduler]``.
+    :param isolating: the host aggregates that isolate hosts; none without ``[scheduler]
+        enable_isolated_aggregate_filtering``.
     """
 
     image_metadata_prefilter: bool = False
@@ -76,6 +89,8 @@ class SchedulerOptions(NamedTuple):
     require_host_traits: bool = False
     extend_cpu_policies: bool = False
     pci_aliases: Mapping[str, PciAlias] = MappingProxyType({})
+    query_placement_for_image_type_support: bool = False
+    isolating: HostAggregates = HostAggregates()
 
 
 DEFAULTS = SchedulerOptions()
@@ -100,11 +115,6 @@ class ServerQueries(NamedTuple):
         """Return the resource classes of all queries; their names may be those of traits, too."""
         queries = (*self.first, *self.otherwise)
         return frozenset(name for query in queries for name in query.resources())
-
-    @property
-    def note(self) -> str:
-        """Return what was not looked at, to follow a number of hosts."""
-        return f"; not looked at: {', '.join(self.left_out)}" if self.left_out else ""
 
 
 def server_queries(
@@ -131,8 +141,9 @@ def server_queries(
     )
     if asks_for_devices(server):
         filtered = tuple(with_devices(query, server, options) for query in filtered)
-    if member_of:
-        filtered = tuple(_in_aggregates(query, member_of) for query in filtered)
+    closed = _closed(server, translators, options.isolating)
+    if member_of or closed:
+        filtered = tuple(_in_aggregates(query, member_of, closed) for query in filtered)
     unknown = left_out(server.flavor, options)
     is_pinned = server.guest.policy == "dedicated" and server.own_groups.amount(PCPU) is None
     if server.nodes or not is_pinned or options.disable_fallback_pcpu_query:
@@ -211,6 +222,10 @@ def left_out(flavor: Flavor, options: SchedulerOptions) -> tuple[str, ...]:
 def _required(server: ServerRequest, options: SchedulerOptions) -> frozenset[str]:
     flavor, image, prefilter = server.flavor, server.image, options.image_metadata_prefilter
     required = novas_traits(flavor, image, image_metadata_prefilter=prefilter)
+    if options.query_placement_for_image_type_support and image is not None:
+        # As in Nova, a format without a trait of its own, or of no image, adds nothing.
+        trait = f"COMPUTE_IMAGE_TYPE_{image.disk_format.upper()}"
+        required |= {trait} if is_trait(trait) else set()
     if options.require_host_traits and server.query_vcpu_shares:
         required |= traits_for_weight(flavor)
     if options.require_host_traits and options.extend_cpu_policies:
@@ -218,12 +233,36 @@ def _required(server: ServerRequest, options: SchedulerOptions) -> frozenset[str
     return required
 
 
-def _in_aggregates(query: CandidateQuery, member_of: frozenset[frozenset[str]]) -> CandidateQuery:
-    """Return the query for a host in aggregates: as by Nova, those of the unsuffixed group."""
+def _closed(
+    server: ServerRequest, translators: Mapping[str, Translator], isolating: HostAggregates
+) -> frozenset[str]:
+    """Return the aggregates whose hosts do not take a server.
+
+    As in Nova, the traits of the flavor, of the image and of Nova's own parts of the request let a
+    server in, but not the traits that the filters of requests add.
+    """
+    if not isolating.by_uuid:
+        return frozenset()
+    groups = translate(server._replace(query_numa=False), translators).groups
+    own = novas_traits(server.flavor, server.image)
+    traits = {name for name in own if not name.startswith(_OF_FILTERS)}
+    traits.update(_of_memory(server).required, *(group.required for group in groups))
+    return isolating.isolated(traits)
+
+
+def _in_aggregates(
+    query: CandidateQuery, member_of: frozenset[frozenset[str]], closed: frozenset[str]
+) -> CandidateQuery:
+    """Return the query for a host in aggregates: as by Nova, those of the unsuffixed group.
+
+    :param closed: aggregates in which the host must not be.
+    """
     first, *others = query.groups
     if first.suffix:  # a server with NUMA nodes, which has the anchor in the query that is sent
         first, others = RequestGroup(), [first, *others]
-    return query._replace(groups=(first._replace(member_of=member_of), *others))
+    return query._replace(
+        groups=(first._replace(member_of=member_of, not_member_of=closed), *others)
+    )
 
 
 def _as_vcpu(query: CandidateQuery, server: ServerRequest) -> CandidateQuery:

@@ -273,7 +273,7 @@ class Scheduler:
         self._cloud = cloud
         self._policy = policy
         self._ties = ties
-        self._states = HostStates(cloud)
+        self._states = HostStates(cloud.hosts)
         self._moment = cloud.moment
         self._order = {host.root: number for number, host in enumerate(cloud.hosts)}
         self._candidates: dict[str, tuple[_Candidates, ...]] = {}

@@ -82,7 +82,8 @@ def test_the_multipliers_without_options_are_novas() -> None:
         for opt in opts
         if opt.name.endswith("_weight_multiplier")
     }
-    assert defaults == {f"{name}_weight_multiplier": value for name, value in WEIGHERS.items()}
+    known = {**WEIGHERS, "hypervisor_version": 1.0}
+    assert defaults == {f"{name}_weight_multiplier": value for name, value in known.items()}
     for name, value in defaults.items():
         assert conf.CONF.filter_scheduler[name] == value
 
@@ -131,7 +132,7 @@ class Reported(Computes):
         (self.states[uuid],) = manager.get_host_states_by_uuids(admin, [uuid], None)
         client = PlacementClient(services_of(self).adapter("placement"))
         cloud = read_whole_cloud(client).cloud()
-        values = HostStates(cloud).values
+        values = HostStates(cloud.hosts).values
         self.values[uuid] = {weigher: of_hosts[uuid] for weigher, of_hosts in values.items()}
 
     def check(self) -> None:

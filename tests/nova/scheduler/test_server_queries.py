@@ -1,6 +1,8 @@
 """The request of ``explain`` beside the request that Nova's filters and nova-scheduler make."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from unittest import mock
 
 import pytest
 from nova import objects
@@ -10,6 +12,8 @@ from cpu_tiers.conf import compute
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.nova import options
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.tools.cloud_model.host_aggregates import HostAggregates
+from cpu_tiers.tools.cloud_model.snapshot_servers import SnapshotAggregate
 from cpu_tiers.tools.room.server_queries import SchedulerOptions, server_queries
 from cpu_tiers.translators import ServerRequest
 
@@ -19,8 +23,6 @@ Request = tuple[dict[str, int], frozenset[str], frozenset[str]]
 OF_DATABASE = {
     "require_tenant_aggregate",
     "map_az_to_placement_aggregate",
-    "require_image_type_support",
-    "isolate_aggregates",
     "routed_networks_filter",
     "remote_managed_ports_filter",
     "tpm_secret_security_filter",
@@ -32,17 +34,43 @@ OF_DATABASE = {
 @pytest.fixture(autouse=True)
 def prefilter() -> Iterator[None]:
     options.register(compute)
-    CONF.set_override("image_metadata_prefilter", True, "scheduler")
+    names = (
+        "image_metadata_prefilter",
+        "query_placement_for_image_type_support",
+        "enable_isolated_aggregate_filtering",
+    )
+    for name in names:
+        CONF.set_override(name, True, "scheduler")
     yield
-    CONF.clear_override("image_metadata_prefilter", "scheduler")
+    for name in names:
+        CONF.clear_override(name, "scheduler")
 
 
-def of_nova(specs: Properties, image: Properties) -> Request:
-    """Return the amounts, and the required and forbidden traits of Nova's own request."""
+class Asked(HostAggregates):
+    """Aggregates that note the traits by which a server is let into isolated aggregates."""
+
+    traits: frozenset[str] = frozenset()
+
+    def isolated(self, traits: Iterable[str]) -> frozenset[str]:
+        Asked.traits = frozenset(traits)
+        return frozenset()
+
+
+def of_nova(specs: Properties, image: Properties, disk_format: str) -> tuple[Request, set[str]]:
+    """Return Nova's own request, and the metadata keys that let it into isolated aggregates.
+
+    The request has the amounts, and the required and forbidden traits.
+    """
+    keys: set[str] = set()
+
+    def isolated(_context: Any, names: Iterable[str], *_: Any, **__: Any) -> list[Any]:
+        keys.update(names)
+        return []
+
     flavor = objects.Flavor(
         name="f", vcpus=2, memory_mb=512, root_gb=5, ephemeral_gb=0, swap=0, extra_specs=specs
     )
-    meta = objects.ImageMeta.from_dict({"properties": dict(image), "disk_format": "raw"})
+    meta = objects.ImageMeta.from_dict({"properties": dict(image), "disk_format": disk_format})
     spec = objects.RequestSpec(
         flavor=flavor,
         image=meta,
@@ -50,15 +78,17 @@ def of_nova(specs: Properties, image: Properties) -> Request:
         requested_resources=[],
         request_level_params=objects.RequestLevelParams(),
     )
-    for each in request_filter.ALL_REQUEST_FILTERS:
-        if each.__name__ not in OF_DATABASE:
-            each(None, spec)
+    name = "get_non_matching_by_metadata_keys"
+    with mock.patch.object(objects.aggregate.AggregateList, name, isolated):
+        for each in request_filter.ALL_REQUEST_FILTERS:
+            if each.__name__ not in OF_DATABASE:
+                each(None, spec)
     request = utils.ResourceRequest.from_request_spec(spec)
     return (
         dict(request.merged_resources()),
         frozenset(request.all_required_traits | spec.root_required),
         frozenset(spec.root_forbidden),
-    )
+    ), keys
 
 
 @pytest.mark.parametrize(
@@ -92,9 +122,14 @@ def test_amounts_and_traits_are_equal_to_a_query_of_nova(
     specs: Properties, image: Properties
 ) -> None:
     flavor = Flavor(name="f", vcpus=2, memory_mb=512, root_gb=5, extra_specs=specs)
-    server = ServerRequest(flavor=flavor, image=Image("i", image))
-    (query,) = server_queries(
-        server, options=SchedulerOptions(image_metadata_prefilter=True)
-    ).first
-    found = query.resources(), query.required_traits(), query.root_forbidden
-    assert found == of_nova(specs, image)
+    for disk_format in ("raw", "qcow2", "no-such-format"):
+        server = ServerRequest(flavor=flavor, image=Image("i", image, disk_format))
+        options = SchedulerOptions(
+            image_metadata_prefilter=True,
+            query_placement_for_image_type_support=True,
+            isolating=Asked({"uuid": SnapshotAggregate(name="a")}),
+        )
+        (query,) = server_queries(server, options=options).first
+        found = query.resources(), query.required_traits(), query.root_forbidden
+        keys = {f"trait:{name}" for name in Asked.traits}
+        assert (found, keys) == of_nova(specs, image, disk_format)

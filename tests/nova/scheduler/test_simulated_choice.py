@@ -183,7 +183,7 @@ def nova_scheduler(
     }
 
     def states(_self: Any, _context: Any, asked: Iterable[str], _spec: Any) -> list[Any]:
-        values = HostStates(cloud).values
+        values = HostStates(cloud.hosts).values
         return [
             state(uuid, {name: of[uuid] for name, of in values.items()})
             for uuid in (host.root for host in cloud.hosts)

@@ -10,7 +10,13 @@ PORT = {
 }
 EMBEDDED = {"original_name": "gold", "ephemeral": 1, "swap": 1024, **SIZES, **SPECS}
 SERVER = {"id": "s", "name": "web", "flavor": EMBEDDED, "image": {"id": "i"}}
-IMAGE = {"id": "i", "name": "", "trait:HW_CPU_X86_AVX2": "required", "size": 7}
+IMAGE = {
+    "id": "i",
+    "name": "",
+    "trait:HW_CPU_X86_AVX2": "required",
+    "size": 7,
+    "disk_format": "qcow2",
+}
 FLAVORS = [
     {"id": "gold", "name": "seven", "OS-FLV-EXT-DATA:ephemeral": 3, **SIZES, "extra_specs": {}},
     {"id": "7", "name": "gold", **SIZES, **SPECS},

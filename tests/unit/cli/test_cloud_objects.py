@@ -60,13 +60,16 @@ def test_a_server() -> None:
     server = ServerRequest(flavor=UNKNOWN_FLAVOR)
     found = find_server(Catalog(CLOUD).services(), "s", server)
     assert (found.flavor.name, found.flavor.root_gb) == ("gold", 5)
-    assert found.image == Image(name="i", properties={"trait:HW_CPU_X86_AVX2": "required"})
+    required = {"trait:HW_CPU_X86_AVX2": "required"}
+    assert found.image == Image(name="i", properties=required, disk_format="qcow2")
     assert [port.id for port in found.ports] == ["p"]
     other = Image(name="other", properties={})
     found = find_server(Catalog(CLOUD).services(), "s", server._replace(image=other))
     assert found.image == other
     from_volume = {**CLOUD, ("compute", "/servers/s"): {"server": {**SERVER, "image": ""}}}
-    assert find_server(Catalog(from_volume).services(), "s", server).flavor.root_gb == 0
+    of_volume = find_server(Catalog(from_volume).services(), "s", server)
+    assert of_volume.flavor.root_gb == 0
+    assert of_volume.image == Image("of the volume")
 
 
 def test_ids_of_servers() -> None:
@@ -107,7 +110,8 @@ def test_an_image_in_a_file_or_in_glance(tmp_path: Path) -> None:
     path = tmp_path / "image"
     path.write_text('{"name": "cirros", "properties": {"hw_numa_nodes": "2"}}')
     assert read_or_find_image(str(path), nobody).properties == {"hw_numa_nodes": "2"}
-    assert read_or_find_image("i", Catalog(CLOUD).services).name == "i"
+    found = read_or_find_image("i", Catalog(CLOUD).services)
+    assert (found.name, found.disk_format) == ("i", "qcow2")
     empty = Catalog({("image", "/v2/images?name=ubuntu%2F24.04"): {"images": []}})
     with pytest.raises(InvalidInput, match=r"ubuntu/24\.04: Glance has no image with this name"):
         read_or_find_image("ubuntu/24.04", empty.services)

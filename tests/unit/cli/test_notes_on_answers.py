@@ -1,13 +1,15 @@
 """What an answer about a server does not know, as lines of the log."""
 
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from oslo_config import cfg
 
 from cpu_tiers.conf.read import read_config
-from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.tools.cloud_model.service_states import ServiceStates
+from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.notes_on_answers import (
     tell_left_out,
     tell_notes_on_weighers,
@@ -15,6 +17,11 @@ from cpu_tiers.tools.frame.notes_on_answers import (
     tell_unknown_states,
     unknown_additions,
 )
+from tests.unit.compute_api.catalog import Catalog
+
+
+def nobody() -> NoReturn:
+    pytest.fail("Placement is asked")
 
 
 def conf_of(tmp_path: Path, text: str) -> cfg.ConfigOpts:
@@ -37,6 +44,11 @@ def test_options_by_which_nova_requests_more(
         "[scheduler] enable_isolated_aggregate_filtering",
     )
     assert unknown_additions(conf) == [routed, isolated]
+    of_volume, services = Image("of the volume"), Catalog({}).services
+    assert unknown_additions(conf, CloudSource(services, nobody, None)) == [routed, isolated]
+    on = conf_of(tmp_path, "[scheduler]\nquery_placement_for_image_type_support = true\n")
+    assert unknown_additions(on) == ["[scheduler] query_placement_for_image_type_support"]
+    assert unknown_additions(on, None, of_volume) == []
     tell_unknown_additions(conf)
     (message,) = caplog.messages
     assert f"what this command does not know: {routed}, {isolated} of nova.conf is on." in message

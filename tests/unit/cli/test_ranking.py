@@ -3,18 +3,14 @@
 import pytest
 
 from cpu_tiers.conf.weight_classes import OURS
-from cpu_tiers.tools.cloud.ranking import (
-    free_amounts,
-    other_winners,
-    rank,
-    raw_weights,
-)
+from cpu_tiers.tools.cloud.ranking import other_winners, rank
 
-FREE = {
-    "big": {"VCPU": 10, "PCPU": 10, "MEMORY_MB": 4000, "DISK_GB": 0},
-    "half": {"VCPU": 10, "MEMORY_MB": 2000, "DISK_GB": -5},
+RAW = {
+    "ram": {"big": 4000.0, "half": 2000.0},
+    "cpu": {"big": 20.0, "half": 10.0},
+    "disk": {"big": 0.0, "half": -5.0},
+    OURS: {"big": 0.2, "half": 0.9},
 }
-RAW = {**raw_weights(FREE), OURS: {"big": 0.2, "half": 0.9}}
 DEFAULTS = {"ram": 1.0, "cpu": 1.0, "disk": 1.0, OURS: 0.0}
 
 
@@ -47,17 +43,18 @@ def test_the_options_that_change_the_winner() -> None:
     ]
 
 
+def test_the_multiplier_of_an_aggregate_counts_before_that_of_nova_conf() -> None:
+    # big: -2 * 1 + 1, half: 0.5 + 0.5. The option changes only the multiplier of half.
+    own = {"ram": {"big": -2.0}}
+    half, big = rank(RAW, DEFAULTS, own)
+    assert (half["host"], half["weight"], big["weight"]) == ("half", 1.0, -1.0)
+    assert other_winners({"ram": RAW["ram"]}, {"ram": 1.0}, {}, own) == []
+    # Of a weigher that is not loaded, no aggregate has a weight.
+    assert rank(RAW, {"cpu": 1.0}, own)[0]["host"] == "big"
+
+
 @pytest.mark.parametrize("hosts", [(), ("big",)])
 def test_a_single_host_has_no_rival(hosts: tuple[str, ...]) -> None:
     raw = {name: {host: of[host] for host in hosts} for name, of in RAW.items()}
     assert [host["host"] for host in rank(raw, DEFAULTS)] == list(hosts)
     assert other_winners(raw, DEFAULTS, {}) == []
-
-
-def test_free_amounts_of_a_tree_are_added() -> None:
-    def provider(root: str, capacity: int) -> dict[str, object]:
-        resources = {"VCPU": {"capacity": capacity, "used": 1}}
-        return {"resources": resources, "traits": [], "root_provider_uuid": root}
-
-    summaries = {"a": provider("a", 5), "child": provider("a", 3), "other": provider("other", 9)}
-    assert free_amounts(summaries, ["a"]) == {"a": {"VCPU": 6}}

@@ -46,7 +46,7 @@ def query_of(conf: cfg.ConfigOpts, *arguments: str, cloud: Catalog | None = None
 
     source = CloudSource(services, nobody, None)
     server = read_source(parsed, conf, source)
-    return queries_of(conf, server, parsed.aggregate).first[0].to_query_string()
+    return queries_of(conf, server, parsed.aggregate, source).first[0].to_query_string()
 
 
 def test_a_server_of_the_cloud(conf: cfg.ConfigOpts) -> None:
@@ -72,6 +72,31 @@ def test_a_server_from_a_volume_requests_no_root_disk(conf: cfg.ConfigOpts) -> N
     # Of 5 + 3 GB, the 5 GB of the root disk are in the volume.
     query = query_of(conf, *arguments, cloud=Catalog(CLOUD))
     assert query.startswith("resources=DISK_GB:3,MEMORY_MB:512,VCPU:2&")
+
+
+def test_a_request_with_aggregates_and_types_of_images(tmp_path: Path) -> None:
+    metadata = {"trait:HW_CPU_X86_AVX2": "required"}
+    rack = {"uuid": "u", "name": "rack", "hosts": [], "metadata": metadata}
+    cloud = Catalog(
+        {
+            **CLOUD,
+            ("compute", "/os-aggregates"): {"aggregates": [rack]},
+            ("compute", "/os-hypervisors/detail?limit=1000"): {"hypervisors": []},
+        }
+    )
+    (tmp_path / "nova.conf").write_text(
+        "[scheduler]\nenable_isolated_aggregate_filtering = true\n"
+        "query_placement_for_image_type_support = true\n"
+    )
+    conf = read_config([str(tmp_path / "nova.conf")])
+    without, image = ("--flavor", "seven"), ("--image", "i")  # which requires the trait
+    assert "&member_of=!in:u&" in query_of(conf, *without, cloud=cloud)
+    assert "COMPUTE_IMAGE_TYPE" not in query_of(conf, *without, cloud=cloud)
+    query = query_of(conf, *without, *image, cloud=cloud)
+    assert "COMPUTE_IMAGE_TYPE_QCOW2" in query
+    assert "member_of" not in query
+    from_volume = query_of(conf, *without, *image, "--from-volume", cloud=cloud)
+    assert "COMPUTE_IMAGE_TYPE" not in from_volume
 
 
 def test_options_and_arguments_of_the_request(conf: cfg.ConfigOpts, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_the_values_of_a_host() -> None:
             provider("pool", None, SHARES, aggregate="z", DISK_GB=50),
         ]
     )
-    states = HostStates(cloud)
+    states = HostStates(cloud.hosts)
 
     def values() -> list[float]:
         return [states.values[weigher]["h"] for weigher in ("ram", "cpu", "disk", "num_instances")]

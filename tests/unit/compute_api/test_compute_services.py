@@ -4,7 +4,7 @@ import pytest
 
 from cpu_tiers.tools.cloud_model.service_states import ComputeService
 from cpu_tiers.tools.compute_api import ComputeApiUnavailable
-from cpu_tiers.tools.compute_services import read_compute_services
+from cpu_tiers.tools.compute_services import read_compute_services, read_reported_amounts
 from tests.unit.compute_api.catalog import Catalog
 
 HYPERVISORS = "/os-hypervisors/detail?limit=1000"
@@ -59,3 +59,36 @@ def test_services_where_there_are_no_hypervisors() -> None:
 def test_no_answer(answers: dict[tuple[str, str], object]) -> None:
     with pytest.raises(ComputeApiUnavailable):
         read_compute_services(Catalog(answers).services())
+
+
+@pytest.mark.parametrize(
+    ("least", "disk"),
+    [
+        pytest.param(84, 84, id="something beside servers is on the disk"),
+        pytest.param(200, 100, id="as in Nova, no more than without servers' disks"),
+        pytest.param(-3, -3, id="an over-full disk"),
+        pytest.param(None, 100, id="a driver that does not report it"),
+    ],
+)
+def test_reported_amounts(least: int | None, disk: int) -> None:
+    hypervisor = {
+        "id": "u1",
+        "free_ram_mb": -512,
+        "vcpus_used": 12,
+        "free_disk_gb": 100,
+        "disk_available_least": least,
+        "running_vms": 3,
+        "hypervisor_version": 8002000,
+    }
+    new = {"id": "u2", "free_ram_mb": None, "free_disk_gb": None}
+    catalog = Catalog({("compute", HYPERVISORS): {"hypervisors": [hypervisor, new]}})
+    reported = read_reported_amounts(catalog.services())
+    assert reported["u1"] == {
+        "ram": -512,
+        "cpu": 12,
+        "disk": disk,
+        "num_instances": 3,
+        "hypervisor_version": 8002000,
+    }
+    assert set(reported["u2"].values()) == {0}  # nova-compute has not reported yet
+    assert catalog.microversions == ["2.87"]

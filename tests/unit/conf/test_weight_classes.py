@@ -16,7 +16,7 @@ from cpu_tiers.conf.weight_classes import (
 )
 
 RAM = "nova.scheduler.weights.ram.RAMWeigher"
-NOVAS = {"ram": 1, "cpu": 1, "disk": 1, "num_instances": 1}
+NOVAS = {"ram": 1, "cpu": 1, "disk": 1, "num_instances": 1, "hypervisor_version": 1}
 
 
 @pytest.fixture

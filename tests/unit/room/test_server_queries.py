@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.tools.cloud_model.host_aggregates import HostAggregates
+from cpu_tiers.tools.cloud_model.snapshot_servers import SnapshotAggregate
 from cpu_tiers.tools.room.server_queries import SchedulerOptions, server_queries
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.numa import cheaper
@@ -45,6 +47,33 @@ def test_traits_of_hosts_that_give_a_weight(shares: bool, count: int) -> None:
 def test_aggregates_of_a_host() -> None:
     (query,), *_ = server_queries(server({}), member_of=AGGREGATE)
     assert "&member_of=in:a,b&" in query.to_query_string()
+
+
+def test_an_isolated_host() -> None:
+    metadata = {"trait:HW_CPU_X86_AVX2": "required"}
+    isolating = HostAggregates({"c": SnapshotAggregate(name="fast", metadata=metadata)})
+    (query,) = texts(server({}), isolating=isolating)
+    assert query == f"resources=MEMORY_MB:512,VCPU:2&member_of=!in:c&{DISABLED}"
+    (granted,) = texts(server({"trait:HW_CPU_X86_AVX2": "required"}), isolating=isolating)
+    assert "member_of" not in granted
+    # The traits of NUMA nodes are no part of the request when Nova's filter looks at it.
+    own, _ = texts(server({"hw:numa_nodes": "1"}, numa=True), isolating=isolating)
+    assert own.startswith("member_of=!in:c&resources_MEM1=")
+
+
+@pytest.mark.parametrize(
+    ("disk_format", "trait"),
+    [
+        pytest.param("qcow2", "COMPUTE_IMAGE_TYPE_QCOW2,", id="a type with a trait"),
+        pytest.param("docker", "", id="as in Nova, a type without a trait excludes no host"),
+        pytest.param("", "", id="a server from a volume"),
+    ],
+)
+def test_the_type_of_an_image(disk_format: str, trait: str) -> None:
+    request = server({})._replace(image=Image("i", {}, disk_format))
+    (query,) = texts(request, query_placement_for_image_type_support=True)
+    assert query.endswith(f"&root_required={trait}!COMPUTE_STATUS_DISABLED")
+    assert texts(request) == texts(server({}))
 
 
 def test_aggregates_of_a_host_with_numa_nodes_belong_to_the_root() -> None:
