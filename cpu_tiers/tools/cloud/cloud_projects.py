@@ -72,9 +72,7 @@ def print_projects(
         if counts[name] > 1:  # another domain has a project with the name
             name = f"{name} ({sale.project})"
         vcpus, shares, dedicated = (sale.amounts.get(key, 0) for key in (VCPU, VCPU_SHARES, PCPU))
-        part_of_all = Figure()
-        if VCPU_SHARES in sale.parts:
-            part_of_all = Figure(percent(sale.parts[VCPU_SHARES]))
+        part_of_all = Figure(percent(sale.parts[VCPU_SHARES]) if VCPU_SHARES in sale.parts else "")
         rows.append((name, sale.tier, sale.servers, vcpus, shares, part_of_all, dedicated))
     columns = ("project", "tier", "servers", "vCPUs", "shares", "of all", "PCPU")
     table = ReportTable("What is sold to each project", columns, rows)

@@ -22,7 +22,7 @@ from cpu_tiers.tools.sold.cloud_report import (
     hosts_table,
     left_of,
     moves_table,
-    over_table,
+    over_tables,
     promises_table,
     room_table,
     weight_table,
@@ -107,11 +107,8 @@ def print_cloud(
         *(room_table(rooms), promises_table(cloud, rooms)),
     ):
         print_report(console, table, show_all=True)
-    for title, amounts in (
-        ("Over the capacity", cloud.excesses),
-        ("Reserved, but used: reserve less, or move servers", cloud.of_reserved),
-    ):
-        print_report(console, over_table(cloud, title, amounts), show_all=show_all)
+    for table in over_tables(cloud):
+        print_report(console, table, show_all=show_all)
     _print_moves(console, moves_table(cloud), show_all=show_all)
     weights = weight_table(cloud)
     print_report(console, weights, show_all=show_all)

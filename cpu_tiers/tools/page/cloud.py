@@ -21,7 +21,7 @@ from cpu_tiers.tools.sold.cloud_report import (
     groups_table,
     hosts_table,
     moves_table,
-    over_table,
+    over_tables,
     promises_table,
     room_table,
 )
@@ -114,11 +114,8 @@ def _sections(
             chart=charts.heat_map(data.classes, len(cloud.hosts)),
         )
         yield PageSection(key="left", title="Hosts at a glance", parts=[chart])
-    for key, title, amounts in (
-        ("over", "Over the capacity", cloud.excesses),
-        ("reserved", "Reserved, but used", cloud.of_reserved),
-    ):
-        yield from _section(data, key, title, over_table(cloud, title, amounts))
+    for key, table in zip(("over", "reserved"), over_tables(cloud), strict=True):
+        yield from _section(data, key, table.title.partition(":")[0], table)
     yield from _section(data, "moves", "Moves", moves_table(cloud))
     if cloud.tiers:
         yield PageSection(key="sold", title="Sold", parts=_sold(cloud, data))

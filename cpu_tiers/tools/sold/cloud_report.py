@@ -40,8 +40,16 @@ class ReportTable(NamedTuple):
     rows: Sequence[Sequence[Value]]
 
 
-def over_table(cloud: SoldCloud, title: str, amounts: Sequence[SoldAmount]) -> ReportTable:
-    """Return providers of which too much is allocated."""
+def over_tables(cloud: SoldCloud) -> tuple[ReportTable, ReportTable]:
+    """Return the providers over their capacity, and those with servers on what is reserved."""
+    reserved = "Reserved, but used: reserve less, or move servers"
+    return (
+        _providers(cloud, "Over the capacity", cloud.excesses),
+        _providers(cloud, reserved, cloud.of_reserved),
+    )
+
+
+def _providers(cloud: SoldCloud, title: str, amounts: Sequence[SoldAmount]) -> ReportTable:
     rows = [
         (
             HostLabel(cloud.short_name(each.host, each.provider), each.host),
