@@ -126,7 +126,7 @@ def switch_on(*names: str) -> None:
             start_scheduler,
             (GIVES_BACK,),
             SCORES | {"nova.scheduler.client.report.SchedulerReportClient.claim_resources"},
-            id="nova-scheduler, oversold claims",
+            id="nova-scheduler, excess claims",
         ),
         pytest.param(
             start_scheduler,

@@ -186,7 +186,7 @@ def test_a_life_beside_wrappers_of_other_products(mode: Mode) -> None:
     with mode.placement.stalls(LOOKS) as stalled:
         server = cloud.boot(flavor)
     assert stalled
-    check_warnings(mode, "look for oversold claims")
+    check_warnings(mode, "look for excess claims")
     check_server(mode, server)
     faulty = cloud.flavor({**TIER, "quota:cpu_shares": "100"})
     with pytest.raises(AssertionError, match=r"400 .*both are set"):

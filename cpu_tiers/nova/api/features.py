@@ -49,7 +49,7 @@ API = Service(
             name="live tier changes",
             option="compute.live_tier_change",
             wrappers=("cpu_tiers.nova.api.tier_change:SEAMS",),
-            groups=("filter_scheduler",),  # whether oversold claims are given back
+            groups=("filter_scheduler",),  # whether excess claims are given back
         ),
     ),
 )

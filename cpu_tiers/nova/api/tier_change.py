@@ -42,7 +42,7 @@ TIER = {MULTIPLIER, SHARES, f"resources:{VCPU_SHARES}", "resources:VCPU_SHARES"}
 _SIZES = ("vcpus", "memory_mb", "root_gb", "ephemeral_gb", "swap", "rxtx_factor", "vcpu_weight")
 
 
-_LOOK = TimeBudget("look for oversold claims", seconds=5.0)
+_LOOK = TimeBudget("look for excess claims", seconds=5.0)
 
 
 class NoRoomForTier(exception.InstanceNotReady):

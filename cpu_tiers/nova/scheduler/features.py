@@ -106,7 +106,7 @@ SCHEDULER = Service(
             attributes=(_SAME_SUBTREE, _ROOT_REQUIRED, _GROUPS, _CANDIDATES, *_OF_NODES),
         ),
         Feature(
-            name="oversold claims",
+            name="excess claims",
             option="filter_scheduler.give_back_oversold_claims",
             wrappers=("cpu_tiers.nova.scheduler.oversold_claims:SEAMS",),
         ),

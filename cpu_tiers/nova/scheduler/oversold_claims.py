@@ -24,7 +24,7 @@ LOG = logging.getLogger(__name__)
 MOST_CLAIMS = 3
 """So many times a host is claimed before nova-scheduler claims the next host."""
 
-_LOOK = TimeBudget("look for oversold claims", seconds=5.0)
+_LOOK = TimeBudget("look for excess claims", seconds=5.0)
 """Bounds the requests that only read. A write is not left alone: its claim would be in doubt."""
 
 _Allocations = Mapping[str, Mapping[str, int]]
@@ -95,7 +95,7 @@ class _Claim:
                 lambda: excesses_of(self._client, self._context, self._added)
             )
         except FAILED as error:
-            text = "It is not known whether the claim is oversold: %r"
+            text = "It is not known whether the claim exceeds the capacity: %r"
             LOG.warning(text, error, instance_uuid=self._server)
             return False
         if excesses:
@@ -113,7 +113,7 @@ class _Claim:
         if fault:
             text = fault if isinstance(fault, str) else repr(fault)
             LOG.error(
-                "The oversold claim may not be given back: %s", text, instance_uuid=self._server
+                "The excess claim may not be given back: %s", text, instance_uuid=self._server
             )
         return not fault
 

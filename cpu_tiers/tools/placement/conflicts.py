@@ -1,4 +1,4 @@
-"""Conflicts with other clients of Placement: repeat a write, or give an oversold claim back.
+"""Conflicts with other clients of Placement: repeat a write, or give an excess claim back.
 
 Placement refuses a write with an old generation of a provider or of a consumer. Each claim of
 nova-scheduler gives the provider a new generation: at 50 claims in a second a generation is old
@@ -137,7 +137,9 @@ def _look(client: PlacementClient, changes: Sequence[Change]) -> list[Excess]:
         return oversold.lasting_excesses(lambda: _excesses(client, changes))
     except errors.PlacementError as error:
         names = ", ".join(after.uuid for _, after in changes)
-        LOG.warning("It is not known whether the claim of %s is oversold: %s", names, error)
+        LOG.warning(
+            "It is not known whether the claim of %s exceeds the capacity: %s", names, error
+        )
         return []
 
 
@@ -169,5 +171,5 @@ def _give_back(client: PlacementClient, changes: Sequence[Change]) -> bool:
     fault = oversold.give_back(before, after, read, write, errors.PlacementError)
     if fault:
         names = ", ".join(change[1].uuid for change in changes)
-        LOG.error("The oversold allocations of %s may not be given back: %s", names, fault)
+        LOG.error("The excess allocations of %s may not be given back: %s", names, fault)
     return not fault

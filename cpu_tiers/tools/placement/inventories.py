@@ -1,4 +1,4 @@
-"""The inventories of compute hosts in Placement: reported amounts and oversold providers."""
+"""The inventories of compute hosts in Placement: reported amounts and excesses."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -86,7 +86,7 @@ def test_a_failed_look_leaves_the_claim(
     faults.append(("GET .*/usages", "JSON 403"))
     claim_two(client, host)
     assert held(client, host) == 2
-    assert f"whether the claim of {SERVER} is oversold" in caplog.text
+    assert f"whether the claim of {SERVER} exceeds the capacity" in caplog.text
 
 
 @pytest.mark.parametrize(
