@@ -42,7 +42,8 @@ from cpu_tiers.tools.frame.documents import read_flavors, read_image, read_json,
 from cpu_tiers.tools.frame.server_arguments import read_tiers
 from cpu_tiers.tools.host.audit import write_metrics
 from cpu_tiers.tools.host.checks import audit
-from cpu_tiers.tools.host.checks.evidence import Evidence, due_weight
+from cpu_tiers.tools.host.checks.evidence import Evidence
+from cpu_tiers.tools.host.checks.guest_weight import due_weight
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.libvirt.domain import parse_domain

@@ -12,7 +12,7 @@ from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.host.checks.delivery import TOLERANCE
 from cpu_tiers.tools.host.checks.due import Dues, dues_of
-from cpu_tiers.tools.host.checks.evidence import due_weight
+from cpu_tiers.tools.host.checks.guest_weight import due_weight
 from cpu_tiers.tools.libvirt.domain import parse_domain, write_domain
 from cpu_tiers.tools.tiers.domain import Domain
 from cpu_tiers.tools.tiers.occupancy import Occupancy

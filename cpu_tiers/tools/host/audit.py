@@ -22,7 +22,8 @@ from cpu_tiers.tools.host.audit_evidence import gather
 from cpu_tiers.tools.host.checks import audit
 from cpu_tiers.tools.host.checks.delivery import deliveries
 from cpu_tiers.tools.host.checks.due import evidence_dues
-from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
+from cpu_tiers.tools.host.checks.evidence import Evidence
+from cpu_tiers.tools.host.checks.finding import Finding, Kind
 from cpu_tiers.tools.host.host_show import add_picture_arguments, draw
 from cpu_tiers.tools.libvirt.connection import set_weights
 from cpu_tiers.tools.tiers.domain import Domain

@@ -21,7 +21,9 @@ from cpu_tiers.tools.cgroup.host import Measurement, measure, read_host
 from cpu_tiers.tools.frame.host_arguments import occupancy_of
 from cpu_tiers.tools.frame.host_files import read_host_files
 from cpu_tiers.tools.frame.ladder_options import has_driver
-from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind, due_weight
+from cpu_tiers.tools.host.checks.evidence import Evidence
+from cpu_tiers.tools.host.checks.finding import Finding, Kind
+from cpu_tiers.tools.host.checks.guest_weight import due_weight
 from cpu_tiers.tools.libvirt.connection import read_capabilities, read_domains, read_hostname
 from cpu_tiers.tools.libvirt.domain import parse_domain
 from cpu_tiers.tools.placement.inventories import held_elsewhere, read_shares

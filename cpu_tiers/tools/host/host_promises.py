@@ -11,7 +11,7 @@ from cpu_tiers.inventory.cpus import pinned_cpus
 from cpu_tiers.tools.frame.host_arguments import host_inventories
 from cpu_tiers.tools.host.audit_evidence import promised_occupancy
 from cpu_tiers.tools.host.checks.due import Dues, dues_of
-from cpu_tiers.tools.host.checks.evidence import shared_weight
+from cpu_tiers.tools.host.checks.guest_weight import shared_weight
 from cpu_tiers.tools.host.checks.oversold import foreign_weights
 from cpu_tiers.tools.host.watched_guest import WatchedGuest
 from cpu_tiers.tools.tiers.domain import Domain, HostCgroups

@@ -22,7 +22,7 @@ from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import resource_request
 from cpu_tiers.nova.scheduler.numa import numa_query
 from cpu_tiers.nova.seams import install
-from cpu_tiers.tools.host.checks.evidence import due_weight
+from cpu_tiers.tools.host.checks.guest_weight import due_weight
 from cpu_tiers.tools.tiers.domain import Domain
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.broken_rules import broken_rules

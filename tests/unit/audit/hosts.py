@@ -8,7 +8,9 @@ from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.host.checks import audit
-from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, due_weight
+from cpu_tiers.tools.host.checks.evidence import Evidence
+from cpu_tiers.tools.host.checks.finding import Finding
+from cpu_tiers.tools.host.checks.guest_weight import due_weight
 from cpu_tiers.tools.tiers.domain import (
     DEFAULT_WEIGHT,
     CpuTime,

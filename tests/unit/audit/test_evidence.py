@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.tools.host.checks.evidence import due_weight
+from cpu_tiers.tools.host.checks.guest_weight import due_weight
 from cpu_tiers.tools.tiers.domain import Domain
 from tests.unit.audit.hosts import evidence
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.tools.host.checks.evidence import Finding, Kind
+from cpu_tiers.tools.host.checks.finding import Finding, Kind
 from cpu_tiers.tools.tiers.ladder import Step
 
 PAGE = Path(__file__).parents[3] / "docs" / "admin" / "audit.rst"

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from cpu_tiers.tools.host.checks import audit
-from cpu_tiers.tools.host.checks.evidence import Kind
+from cpu_tiers.tools.host.checks.finding import Kind
 from cpu_tiers.tools.tiers.domain import (
     DEFAULT_WEIGHT,
     Domain,

@@ -12,7 +12,7 @@ from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.placement.errors import PlacementMisconfigured, PlacementUnavailable
 from cpu_tiers.tools.host import audit_evidence
 from cpu_tiers.tools.host.audit_evidence import GatheredEvidence, gather
-from cpu_tiers.tools.host.checks.evidence import Kind
+from cpu_tiers.tools.host.checks.finding import Kind
 from cpu_tiers.tools.tiers.domain import HostCgroups
 
 CAPABILITIES = (

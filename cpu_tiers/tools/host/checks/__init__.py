@@ -5,7 +5,8 @@ Pure: ``cpu-tiers host audit`` collects the evidence and prints the findings.
 
 from cpu_tiers.tools.host.checks.conditions import check_conditions, check_overlaps, check_placing
 from cpu_tiers.tools.host.checks.delivery import check_delivery, check_load
-from cpu_tiers.tools.host.checks.evidence import Evidence, Finding
+from cpu_tiers.tools.host.checks.evidence import Evidence
+from cpu_tiers.tools.host.checks.finding import Finding
 from cpu_tiers.tools.host.checks.oversold import check_oversold
 from cpu_tiers.tools.host.checks.provider_files import check_provider_files
 from cpu_tiers.tools.host.checks.weights import check_claims, check_controls, check_weights

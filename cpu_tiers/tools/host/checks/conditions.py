@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
+from cpu_tiers.tools.host.checks.evidence import Evidence
+from cpu_tiers.tools.host.checks.finding import Finding, Kind
 from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT, Domain, GuestCgroup, HostCgroups
 from cpu_tiers.tools.tiers.occupancy import Occupancy
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.tools.host.checks.conditions import REAL_TIME
 from cpu_tiers.tools.host.checks.due import evidence_dues
-from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
+from cpu_tiers.tools.host.checks.evidence import Evidence
+from cpu_tiers.tools.host.checks.finding import Finding, Kind
 from cpu_tiers.tools.tiers.domain import BusyProcess, CpuTime, Domain
 from cpu_tiers.tools.tiers.sold import CLASS_CPUS
 

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind, shared_weight
+from cpu_tiers.tools.host.checks.evidence import Evidence
+from cpu_tiers.tools.host.checks.finding import Finding, Kind
+from cpu_tiers.tools.host.checks.guest_weight import shared_weight
 from cpu_tiers.tools.tiers.domain import Domain, HostCgroups
 
 

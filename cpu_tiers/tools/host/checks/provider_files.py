@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from cpu_tiers.tools.frame.provider_files import faults_at_start
-from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind
+from cpu_tiers.tools.host.checks.evidence import Evidence
+from cpu_tiers.tools.host.checks.finding import Finding, Kind
 
 
 def check_provider_files(evidence: Evidence) -> Iterator[Finding]:

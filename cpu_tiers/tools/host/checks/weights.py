@@ -12,7 +12,9 @@ from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.cloud_model.consumers import Consumers
 from cpu_tiers.tools.cloud_model.snapshot_servers import SnapshotServer, SnapshotServers
-from cpu_tiers.tools.host.checks.evidence import Evidence, Finding, Kind, due_weight, right_weights
+from cpu_tiers.tools.host.checks.evidence import Evidence
+from cpu_tiers.tools.host.checks.finding import Finding, Kind
+from cpu_tiers.tools.host.checks.guest_weight import due_weight, right_weights
 from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT, WEIGHTS, Domain, GuestCgroup, HostCgroups
 from cpu_tiers.tools.tiers.tier import has_novas_old_default, requested_amounts, shares_faults
 
