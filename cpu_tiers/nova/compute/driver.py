@@ -244,7 +244,7 @@ class LibvirtDriver(driver.LibvirtDriver):
                 shares_inventory.refuse_two_reporters(host)
         shares_inventory.put_back_shares(host, decision.kept_shares)
         if self._plugins:
-            self._plugins.report(host)
+            self._plugins.report(host, nodes)
         return nodes
 
     @functools.cached_property

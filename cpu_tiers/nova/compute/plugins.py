@@ -68,15 +68,17 @@ class Plugins:
         text = self._capabilities().encode()
         return parse_capabilities(text, where="libvirt's capabilities of this host")
 
-    def report(self, host: HostReport) -> None:
+    def report(self, host: HostReport, nodes: frozenset[str]) -> None:
         """Add what reporters report to the tree, in which Nova and cpu-tiers have theirs.
 
+        :param nodes: the names of the NUMA nodes and page sizes that cpu-tiers reports in this
+            run. What another provider of such a name has is an earlier report of a reporter.
         :raises ReportRefused: two reporters, or a reporter and Nova, contradict each other.
         :raises InternalError: a reporter fails; Nova reports nothing in this run.
         """
         if not self._reporters:
             return
-        reporters: dict[str, Reporter] = {NOVA: lambda *_: _present(host)}
+        reporters: dict[str, Reporter] = {NOVA: lambda *_: _present(host, nodes)}
         reporters |= {name: _calling(name, each) for name, each in self._reporters.items()}
         reported = Host(name=host.name, topology=self._topology)
         try:
@@ -84,7 +86,7 @@ class Plugins:
         except CpuTiersError as error:
             raise ReportRefused(str(error)) from error
         for provider in providers:
-            _put(host, provider)
+            _put(host, provider, nodes)
 
     def check_elements(self, host: ComputeHost, arch: str) -> None:
         """Refuse plugins that contradict each other, or Nova, for a plain guest.
@@ -175,14 +177,15 @@ def host_of(topology: objects.NUMATopology | None) -> ComputeHost:
     return to_compute_host(topology, cpu_shared_set=shared)
 
 
-def _present(host: HostReport) -> Iterable[ResourceProvider]:
+def _present(host: HostReport, nodes: frozenset[str]) -> Iterable[ResourceProvider]:
     """Return what Nova and cpu-tiers have put into the tree in this run."""
     for name, provider in host.state.providers.items():
-        inventories = provider.inventories.by_class
-        yield ResourceProvider(name=name, parent=provider.parent, inventories=inventories)
+        if name in nodes or provider.parent is None:
+            inventories = provider.inventories.by_class
+            yield ResourceProvider(name=name, parent=provider.parent, inventories=inventories)
 
 
-def _put(host: HostReport, provider: ResourceProvider) -> None:
+def _put(host: HostReport, provider: ResourceProvider, nodes: frozenset[str]) -> None:
     """Add a provider, its inventories and its traits to the tree, or leave the tree as it is."""
     if not host.tree.exists(provider.name):
         host.tree.new_child(provider.name, provider.parent)
@@ -190,7 +193,7 @@ def _put(host: HostReport, provider: ResourceProvider) -> None:
         name: inventory_json(item) for name, item in provider.inventories.items()
     }
     present = host.tree.data(provider.name).inventory
-    if provider.parent is None or provider.name in host.state.providers:
+    if provider.parent is None or provider.name in nodes:
         records = {**records, **present}  # as Nova wrote it
     if records != present:
         host.tree.update_inventory(provider.name, records)

@@ -91,6 +91,15 @@ class TestPlugins(Computes):
         server = self.boot_on("one", flavor)
         assert "CUSTOM_CARD" in next(iter(self.held(server).values()))
 
+    def test_a_reporter_with_the_name_of_a_node_on_a_host_without_nodes(self) -> None:
+        """Each report follows an earlier report, which is still in Placement."""
+        self.install("cards", CARDS.replace("_SHELF", "_NUMA0"), INVENTORY, "report")
+        self.start_host("one")
+        self.boot_on("one", self.flavor("plain"))
+        self.restart("one")
+        self._run_periodics()
+        assert self.provider("one_NUMA0") == {"CUSTOM_SLOT": 4}
+
     def test_elements_of_a_guest_at_boot_reboot_and_resize(self) -> None:
         self.install("watchdog", WATCHDOG, DOMAIN_XML, "elements")
         self.start_host("one")
