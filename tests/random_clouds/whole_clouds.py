@@ -2,9 +2,11 @@
 
 import random
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 Json = dict[str, Any]
+NO_SPECS: Mapping[str, str] = {}
 SHARES, DISABLED = "MISC_SHARES_VIA_AGGREGATE", "COMPUTE_STATUS_DISABLED"
 BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
 LIMITS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
@@ -47,7 +49,9 @@ def numa_host(name: str, nodes: int, memory_mb: int, **cpus: int) -> list[Json]:
     return providers
 
 
-def new_flavor(name: str, vcpus: int, memory_mb: int, root_gb: int = 0, /, **specs: str) -> Json:
+def new_flavor(
+    name: str, vcpus: int, memory_mb: int, root_gb: int = 0, *, specs: Mapping[str, str] = NO_SPECS
+) -> Json:
     """Return a flavor of a snapshot, of a tier of its own."""
     tier = {"quota:cpu_shares_multiplier": str(70 + 10 * int(name[1:]))}
     sizes = {"root_gb": root_gb, "ephemeral_gb": 0, "swap_mb": 0}
@@ -167,4 +171,4 @@ def _flavor(rng: random.Random, name: str, most_nodes: int) -> Json:
     if rng.random() < 0.05:
         specs = dict.fromkeys((f"resources:{n}" for n in ("VCPU", "MEMORY_MB", "DISK_GB")), "0")
         specs["resources:CUSTOM_METAL"] = "1"
-    return new_flavor(name, *size, **specs)
+    return new_flavor(name, *size, specs=specs)
