@@ -125,7 +125,9 @@ class Scene:
         self.closed = {*cloud["down"]} | {
             host["uuid"]
             for host in hosts_of(cloud["providers"])
-            if DISABLED in host["traits"] or host["uuid"] not in cloud["services"]
+            # A cloud that names no service of any host does not say which hosts are removed.
+            if DISABLED in host["traits"]
+            or (cloud["services"] and host["uuid"] not in cloud["services"])
         }
         self.host_of: dict[str, str] = {}
         placement.load(cloud)
@@ -229,6 +231,8 @@ class Scene:
                 self.law("VCPU after PCPU", False, name, number)
                 return
             self.law("no further candidate", not left, name, number)
+        if self.closed and as_vcpu(flavor["queries"]):
+            return  # nova-scheduler leaves closed hosts out after it has chosen the queries
         simulated = self.commands.simulated(name, number + 2)
         if never_compete([candidate.rows for candidate in found]):
             self.law("simulate", simulated == number, name, simulated, number)
@@ -243,6 +247,8 @@ class Scene:
             if "CUSTOM_METAL" in host["inventories"]:  # nobody migrates a node of Ironic
                 continue
             leaving = [s for s, at in self.host_of.items() if at == host["uuid"]]
+            if any(self._is_pinned(server) for server in leaving):
+                continue
             said = sum(each["why"].endswith(f" if {host['name']} fails") for each in stay)
             self.placement.release(leaving)
             homeless, is_exact = self._homeless(leaving, host["uuid"])
@@ -260,6 +266,11 @@ class Scene:
                     "drain", self.commands.status == 0 or homeless > 0, host["name"], homeless
                 )
                 self.seen["drain by further moves"] += self.commands.status == 0 and homeless > 0
+
+    def _is_pinned(self, server: str) -> bool:
+        """Tell whether a host with dedicated CPUs refuses a server that Placement gives VCPU."""
+        flavor = self.cloud["flavors"][self.cloud["servers"][server]["flavor"]]
+        return bool(as_vcpu(flavor["queries"]))
 
     def _homeless(self, leaving: Sequence[str], left: str) -> tuple[int, bool]:
         """Return how many servers find no place on another host, as few as possible.
