@@ -62,18 +62,10 @@ def _in_order(
     """
     search, waiting = MoveSearch(hosts), {move.server.uuid: move for move in moves}
     while waiting:
-        others = list[Migration]()
-        before = len(waiting)
-        for move in tuple(waiting.values()):
-            step = hosts.migration(move.server, move.host, search.room, move.amounts)
-            if step and step.amounts == move.amounts:
-                search.commit(step)
-                del waiting[move.server.uuid]
-            elif step:
-                others.append(step)
+        before, other = len(waiting), _take_ready(waiting, search)
         if len(waiting) < before:
             continue
-        hop = next(iter(others), None) or _hop(waiting.values(), search)
+        hop = other or _hop(waiting.values(), search)
         if hop is None:
             break
         search.commit(hop)
@@ -82,6 +74,19 @@ def _in_order(
         if waiting[uuid].host == hop.host:
             del waiting[uuid]
     return search.moves, waiting.values()
+
+
+def _take_ready(waiting: dict[str, Migration], search: MoveSearch) -> Migration | None:
+    """Carry out the moves that nova-scheduler sends to their place; return the first other."""
+    other = None
+    for move in tuple(waiting.values()):
+        step = search.hosts.migration(move.server, move.host, search.room, move.amounts)
+        if step and step.amounts == move.amounts:
+            search.commit(step)
+            del waiting[move.server.uuid]
+        else:
+            other = other or step
+    return other
 
 
 def _hop(waiting: Collection[Migration], search: MoveSearch) -> Migration | None:

@@ -116,11 +116,7 @@ class PackedHosts:
         The amounts of most hosts are a product: each choice of own rows goes with each choice of
         common rows. The own rows then only limit the number of servers of the host.
         """
-        choices: dict[Amounts, set[Amounts]] = {}
-        for claim in claims:
-            pool = tuple(sorted(item for item in claim.items() if item[0] in common))
-            own = tuple(sorted(item for item in claim.items() if item[0] not in common))
-            choices.setdefault(pool, set()).add(own)
+        choices = _choices(claims, common)
         first, *others = choices.values()
         if any(other != first for other in others):
             return False
@@ -151,6 +147,16 @@ class PackedHosts:
             rows[pools] = sum(packing.total for packing in group)
             packages += [{**dict(pool), pools: 1} for pool in sorted(pools)]
         return RepeatedPacking(packages, rows)
+
+
+def _choices(claims: Iterable[Claim], common: frozenset[Row]) -> dict[Amounts, set[Amounts]]:
+    """Return the choices of own rows for each choice of common rows."""
+    choices: dict[Amounts, set[Amounts]] = {}
+    for claim in claims:
+        pool = {row: amount for row, amount in claim.items() if row in common}
+        own = tuple(sorted(claim.items() - pool.items()))
+        choices.setdefault(tuple(sorted(pool.items())), set()).add(own)
+    return choices
 
 
 def _counts(packing: RepeatedPacking[Row]) -> Iterator[tuple[Amounts, int]]:
