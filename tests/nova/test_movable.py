@@ -5,8 +5,9 @@ the plan says that Nova does, and what the plan says that Nova refuses.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from tests.nova.cloud import MULTIPLIER
+from tests.nova.cloud import MULTIPLIER, STOCK
 from tests.nova.planned import PlannedCloud
 
 DEVICES: Mapping[str, Mapping[str, str]] = {
@@ -15,6 +16,14 @@ DEVICES: Mapping[str, Mapping[str, str]] = {
     "accelerator": {"accel:device_profile": "profile"},
     "plain": {},
 }
+
+
+FILTERS = (
+    "AggregateInstanceExtraSpecsFilter",
+    "AggregateMultiTenancyIsolation",
+    "DifferentHostFilter",
+    "SameHostFilter",
+)
 
 
 class TestStates(PlannedCloud):
@@ -64,6 +73,10 @@ class TestDevices(PlannedCloud):
         self.start("one", "two")
         for name, specs in DEVICES.items():
             self.give_specs(self.boot_small(name, "one"), specs)
+        encrypted = self.stored(self.uuids["encrypted"])
+        encrypted.system_metadata["image_hw_firmware_type"] = "uefi"
+        encrypted.system_metadata["image_hw_machine_type"] = "q35"
+        encrypted.save()
         self.give_specs(self.boot_small("off tpm", "one"), DEVICES["tpm"])
         self.api.post_server_action(self.uuids["off tpm"], {"os-stop": None})
         self._wait_for_state_change({"id": self.uuids["off tpm"]}, "SHUTOFF")
@@ -85,7 +98,9 @@ class TestDevices(PlannedCloud):
 
 
 class TestGroups(PlannedCloud):
-    """Members of affinity groups: alone, together, and on two hosts."""
+    """Members of affinity groups: alone, together, and of a soft group."""
+
+    weighers = ("nova.scheduler.weights.all_weighers",)
 
     def setUp(self) -> None:
         super().setUp()
@@ -123,12 +138,12 @@ class TestZones(PlannedCloud):
     def setUp(self) -> None:
         super().setUp()
         self.start("one", "two", "three")
-        aggregate = self._create_aggregate("az1", metadata={"availability_zone": "az1"})
+        aggregate = self._create_aggregate("az1", "az1")
         for host in ("one", "two"):
-            self._add_host_to_aggregate(aggregate, host)
+            self.act(aggregate, add_host={"host": host})
 
     def test_pinned(self) -> None:
-        self.boot_small("pinned", "", availability_zone="az1")
+        self.boot_small("pinned", "one", az="az1")
         self.boot_small("free", "one")
         (move,) = (
             each
@@ -144,24 +159,17 @@ class TestZones(PlannedCloud):
 class TestAggregates(PlannedCloud):
     """nova-scheduler has filters that read the metadata of aggregates and hints."""
 
-    FILTERS = (
-        "AggregateInstanceExtraSpecsFilter",
-        "AggregateMultiTenancyIsolation",
-        "DifferentHostFilter",
-        "SameHostFilter",
-    )
+    kind = replace(STOCK, filters=FILTERS)
     options = f"enabled_filters = ComputeFilter,{','.join(FILTERS)}\n"
 
     def setUp(self) -> None:
         super().setUp()
-        self.ADDITIONAL_FILTERS = list(self.FILTERS)
-        self.configure(enabled_filters=["ComputeFilter", *self.FILTERS])
-        self.restart_scheduler()
         self.start("one", "two", "three")
         for host, ssd in (("one", "yes"), ("two", "no"), ("three", "yes")):
             metadata = {"ssd": ssd} if host != "two" else {"ssd": ssd, "filter_tenant_id": "x"}
-            aggregate = self._create_aggregate(host, metadata=metadata)
-            self._add_host_to_aggregate(aggregate, host)
+            aggregate = self._create_aggregate(host)
+            self.act(aggregate, set_metadata={"metadata": metadata})
+            self.act(aggregate, add_host={"host": host})
         specs = {MULTIPLIER: "10", "aggregate_instance_extra_specs:ssd": "yes"}
         self.small = self.flavor("ssd", specs, vcpus=1)
 

@@ -21,9 +21,12 @@ from cpu_tiers.tools.cloud_model.snapshot_servers import (
 )
 from cpu_tiers.tools.plan.spec_match import matches
 
+SOFT_WEIGHERS = ("ServerGroupSoftAffinityWeigher", "ServerGroupSoftAntiAffinityWeigher")
+
 KNOWN_FILTERS = frozenset(
     {
         *DEFAULT_FILTERS,
+        *SOFT_WEIGHERS,
         "AllHostsFilter",
         "AggregateImagePropertiesIsolation",
         "AggregateInstanceExtraSpecsFilter",
@@ -42,13 +45,21 @@ HINT_FILTERS = frozenset(
 )
 """The filters that read scheduler hints."""
 
+_NEEDED = {
+    "affinity": "ServerGroupAffinityFilter",
+    "anti-affinity": "ServerGroupAntiAffinityFilter",
+    **dict(zip(("soft-affinity", "soft-anti-affinity"), SOFT_WEIGHERS, strict=True)),
+}
+"""What nova-scheduler needs for the policy of a server group."""
+
 _TENANT = "filter_tenant_id"
 
 
 class FilterOptions(NamedTuple):
     """The options of nova-scheduler that decide about hosts.
 
-    :param enabled: ``[filter_scheduler] enabled_filters``, without their modules.
+    :param enabled: ``[filter_scheduler] enabled_filters``, without their modules, and the weighers
+        of soft groups that are in ``weight_classes``.
     :param limits_tenants, requires_tenants, isolates_aggregates: of ``[scheduler]``
         ``limit_tenants_to_placement_aggregate``, ``placement_aggregate_required_for_tenants`` and
         ``enable_isolated_aggregate_filtering``.
@@ -56,7 +67,7 @@ class FilterOptions(NamedTuple):
     :param packs: of ``[compute] packing_host_numa_cells_allocation_strategy``.
     """
 
-    enabled: frozenset[str] = frozenset(DEFAULT_FILTERS)
+    enabled: frozenset[str] = frozenset((*DEFAULT_FILTERS, *SOFT_WEIGHERS))
     limits_tenants: bool = False
     requires_tenants: bool = False
     isolates_aggregates: bool = False
@@ -170,12 +181,11 @@ class Bindings:
         nova-scheduler takes a host on which the group has a member, and never the host that the
         server leaves: so the only member cannot leave either. Where the members are on several
         hosts, a plan moves them to the host with the most members, and no member leaves that host.
-        Without the filter, ``setup_instance_group`` refuses to move a member of a group.
+        Without the filter or the weigher of the policy, ``setup_instance_group`` refuses to move a
+        member of a group.
         """
         for group in self._groups[uuid]:
-            name = {"affinity": "ServerGroupAffinityFilter"}.get(group.policy, "")
-            if group.policy == "anti-affinity":
-                name = "ServerGroupAntiAffinityFilter"
+            name = _NEEDED.get(group.policy)
             if name and name not in self._options.enabled:
                 why = f"nova-scheduler has no {name}, and so moves no member of {group.name}"
                 yield Binding(frozenset(), why)

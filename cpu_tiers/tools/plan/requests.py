@@ -2,9 +2,10 @@
 
 from oslo_config import cfg
 
+from cpu_tiers.conf.weight_classes import ALL_WEIGHERS
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.tools.frame.server_request import queries_of, request_of
-from cpu_tiers.tools.plan.bindings import FilterOptions
+from cpu_tiers.tools.plan.bindings import SOFT_WEIGHERS, FilterOptions
 from cpu_tiers.tools.room.server_queries import ServerQueries
 from cpu_tiers.translators.contract import as_existing
 
@@ -24,8 +25,10 @@ def filter_options(conf: cfg.ConfigOpts) -> FilterOptions:
     filters, scheduler = conf.filter_scheduler, conf.scheduler
     namespace = filters.aggregate_image_properties_isolation_namespace
     separator = filters.aggregate_image_properties_isolation_separator
+    weighers = {path.rpartition(".")[2] for path in filters.weight_classes}
+    soft = SOFT_WEIGHERS if ALL_WEIGHERS in filters.weight_classes else weighers & {*SOFT_WEIGHERS}
     return FilterOptions(
-        enabled=frozenset(name.rpartition(".")[2] for name in filters.enabled_filters),
+        enabled=frozenset(name.rpartition(".")[2] for name in filters.enabled_filters).union(soft),
         limits_tenants=scheduler.limit_tenants_to_placement_aggregate,
         requires_tenants=scheduler.placement_aggregate_required_for_tenants,
         isolates_aggregates=scheduler.enable_isolated_aggregate_filtering,

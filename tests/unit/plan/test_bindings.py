@@ -88,7 +88,7 @@ def test_groups(policy: str, members: str, hosts: set[str]) -> None:
 
 def test_a_group_without_its_filter() -> None:
     """Nova refuses to move a member: setup_instance_group."""
-    for policy in ("affinity", "anti-affinity"):
+    for policy in ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"):
         group = ServerGroup(name="g", policy=policy, members=("a",))
         assert (
             allowed(server(), groups={"g": group}, options=with_filters("ComputeFilter")) == set()
