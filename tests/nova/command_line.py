@@ -4,7 +4,7 @@ import contextlib
 import io
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,22 @@ class Commands(Computes):
     def setUp(self) -> None:
         super().setUp()
         self.commands = CommandLine(self)
+
+
+class Heals(Computes):
+    """Hosts that report by provider.yaml, with Nova's own driver."""
+
+    kind = STARTS_TO_REPORT
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.commands = CommandLine(self)
+        self.flags(compute_driver="libvirt.LibvirtDriver")
+        self.provider_yaml("$COMPUTE_NODE", 640)
+
+    def heal(self, *arguments: str, status: int = 0) -> dict[str, Mapping[str, int]]:
+        rows = self.commands.run("allocation", "heal", *arguments, status=status).rows
+        return {row["consumer"]: row["adds"] for row in rows}
 
 
 def services_of(cloud: Computes, others: Session | None = None) -> Services:

@@ -112,7 +112,7 @@ def read_servers(
     """
     bodies = at.get(document, "server_images", list)
     images = [_image(at / "server_images" / n, body) for n, body in enumerate(bodies)]
-    reader = _Reader({"flavor": flavors, "image": images})
+    reader = _ValueReader({"flavor": flavors, "image": images})
     kinds: dict[str, dict[str, Any]] = {
         key: {
             uuid: reader.read(at / key / uuid, kind, body)
@@ -132,7 +132,7 @@ def read_servers(
     )
 
 
-class _Reader:
+class _ValueReader:
     """Reads values of a document: the default of an attribute says what the document may have.
 
     :param numbered: the values of the lists of the document, by the attribute.

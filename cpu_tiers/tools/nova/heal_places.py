@@ -11,7 +11,7 @@ from typing import Any
 
 from nova import exception, objects
 
-from cpu_tiers.accounting.holdings import Amounts, ConsumerId
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion, ProviderId
 from cpu_tiers.nova.consumers import ComputeNode, ConsumerRecord, moves_of
 from cpu_tiers.tools.accounting.healing import Untouched
 from cpu_tiers.tools.cloud_model.consumers import Consumers, Part, Role
@@ -35,18 +35,19 @@ def find_untouched(
     compute_node: ComputeNode,
     host: PlacementHost,
     records: Mapping[ConsumerId, ConsumerRecord],
-    servers: Collection[Any],
+    elsewhere: Mapping[str, Portion[ProviderId]],
 ) -> tuple[Untouched, ...]:
     """Return the consumers of a host that are no servers on it, and its servers held elsewhere.
 
     :param records: of all consumers of the host.
-    :param servers: Nova's servers of the host that are in no task and hold nothing of it.
+    :param elsewhere: what Nova's servers of the host hold that hold nothing of it.
     """
     unknown = [uuid for uuid in host.holdings if uuid not in records]
     said = _said(compute_node, records, unknown)
+    misplaced = {uuid: held for uuid, held in elsewhere.items() if held}
     return (
         *_on_host(client, compute_node, host, said),
-        *_elsewhere(client, compute_node, servers),
+        *(_elsewhere(client, compute_node, misplaced) if misplaced else ()),
     )
 
 
@@ -135,21 +136,18 @@ def _root_with(client: PlacementClient, name: str, consumer: ConsumerId) -> dict
 
 
 def _elsewhere(
-    client: PlacementClient, compute_node: ComputeNode, servers: Collection[Any]
+    client: PlacementClient, compute_node: ComputeNode, servers: Mapping[str, Portion[ProviderId]]
 ) -> Iterator[Untouched]:
     """Yield the servers of this host whose allocations are all on other hosts, without a move."""
-    moving = {move.instance_uuid for move in moves_of(compute_node)} if servers else set()
-    for server in servers:
-        if server.uuid in moving:
-            continue
-        held = client.consumer(server.uuid).allocations
-        for uuid in held:
-            said = SnapshotServers(servers={server.uuid: _server(server)}, unread=frozenset())
-            roots: dict[str, str] = {compute_node.name: str(compute_node.uuid)}
-            (part,) = Consumers(said, roots).parts(server.uuid, [uuid])
-            name = client.provider(uuid).name
-            yield _untouched(part, name, said, held.of(uuid), [uuid])
-            break
+    moving = {move.instance_uuid for move in moves_of(compute_node)}
+    here: dict[str, str] = {compute_node.name: str(compute_node.uuid)}
+    for uuid in servers.keys() - moving:
+        server = objects.Instance.get_by_uuid(compute_node.context, uuid, expected_attrs=[])
+        said = SnapshotServers(servers={uuid: _server(server)}, unread=frozenset())
+        provider, *_ = servers[uuid]
+        (part,) = Consumers(said, here).parts(uuid, [provider])
+        name = client.provider(provider).name
+        yield _untouched(part, name, said, servers[uuid].of(provider), [provider])
 
 
 def _untouched(

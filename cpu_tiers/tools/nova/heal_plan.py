@@ -118,12 +118,13 @@ def _heal(
     if host is None or not (shares or host.has_nodes):
         return HealPlan(host=compute_node.name)
     resting = [server for server in _resting(compute_node) if server.uuid not in host.holdings]
+    elsewhere = {server.uuid: client.consumer(server.uuid).allocations for server in resting}
     records = find_consumer_records(compute_node, host.holdings.keys(), host.holdings.keys())
-    untouched = find_untouched(client, compute_node, host, records, resting)
+    untouched = find_untouched(client, compute_node, host, records, elsewhere)
     alone = {each.consumer for each in untouched}
     amounts = {c: held for c, held in host.holdings.amounts.items() if c not in alone}
     owners = owners_of(compute_node, records, amounts.keys())
-    homeless = [server for server in resting if server.uuid not in alone]
+    homeless = [server for server in resting if not elsewhere[server.uuid]]
     residents, whole = _without_allocations(compute_node, host, homeless)
     none, some = (
         missing_shares.missing_shares(amounts, owners),

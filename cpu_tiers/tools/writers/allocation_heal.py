@@ -122,12 +122,14 @@ class AllocationHeal(NovaCommand, ListCommand):
     def _log_untouched(self, untouched: "Iterable[Untouched]") -> None:
         """Name consumers once: a server is of its host, and of the host that Placement has."""
         for each in untouched:
-            if each.text not in self._told and each.is_wrong:
-                LOG.error("Left alone: %s", each.text)
-            elif each.text not in self._told:
-                LOG.warning("Left alone: %s", each.text)
+            if each.text in self._told:
+                continue
             self._told |= {each.text}
-            self.status |= each.is_wrong
+            if each.is_wrong:
+                self.status = 1
+                LOG.error("Left alone: %s", each.text)
+            else:
+                LOG.warning("Left alone: %s", each.text)
 
 
 def _heal(

@@ -8,7 +8,7 @@ from typing import Any
 
 from nova import context, objects
 
-from tests.nova.commands.heals import Heals
+from tests.nova.command_line import Heals
 from tests.nova.computes import SHARES
 from tests.nova.reshapes import live_migrate_from_one, resize_from_one
 

@@ -13,8 +13,7 @@ from oslo_messaging import ExpectedException
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.placement.client import PlacementClient
-from tests.nova.command_line import Commands, services_of
-from tests.nova.commands.heals import Heals
+from tests.nova.command_line import Commands, Heals, services_of
 from tests.nova.computes import MULTIPLIER, PLAIN, SHARES
 from tests.nova.reshapes import (
     PLACEMENT,

@@ -1,4 +1,4 @@
-"""The servers, groups, migrations and aggregates of Nova, and what a cloud does not say."""
+"""The servers of Nova, and a whole cloud: servers, groups, migrations, hosts and aggregates."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from cpu_tiers.tools.cloud_model.snapshot_servers import (
     SnapshotServer,
 )
 from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of
-from tests.unit.cli.nova_cloud import answers, cloud_of
+from tests.unit.compute_api.nova_cloud import answers, cloud_of
 
 
 def test_the_servers() -> None:

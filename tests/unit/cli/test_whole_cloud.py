@@ -1,4 +1,4 @@
-"""A whole cloud as a snapshot, read again where Nova and Placement differ."""
+"""A whole cloud as a snapshot, whose parts are not of one moment."""
 
 from contextlib import nullcontext
 from typing import Any
@@ -9,9 +9,9 @@ from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.whole_cloud import with_places
 from cpu_tiers.tools.placement.snapshot_client import SnapshotClient
-from tests.unit.cli.nova_cloud import answers
 from tests.unit.cloud_model.clouds import provider
 from tests.unit.compute_api.catalog import Catalog
+from tests.unit.compute_api.nova_cloud import answers
 
 
 class Later(SnapshotClient):

@@ -1,7 +1,7 @@
-"""What is not known of the servers of a snapshot."""
+"""What is known of servers, and what is not."""
 
 from cpu_tiers.tools.cloud_model.snapshot_servers import (
-    HINTS,
+    HOST,
     IMAGE,
     UNREAD,
     SnapshotServer,
@@ -9,14 +9,12 @@ from cpu_tiers.tools.cloud_model.snapshot_servers import (
 )
 
 
-def test_what_no_server_tells_and_what_one_server_does_not_tell() -> None:
-    from_volume = SnapshotServer(name="web", is_from_volume=True, unread=frozenset({IMAGE}))
-    servers = {"a": from_volume, "b": SnapshotServer(name="db")}
-    known = SnapshotServers(servers=servers, unread=frozenset({HINTS}))
-    assert known.unread_of("a") == {HINTS, IMAGE}
-    assert known.unread_of("b") == {HINTS}
+def test_what_is_not_known_of_a_server_or_of_any() -> None:
+    volume = SnapshotServer(name="db", is_from_volume=True, unread=frozenset({IMAGE}))
+    servers = {"a": volume, "b": SnapshotServer(name="web")}
+    known = SnapshotServers(servers=servers, unread=frozenset({HOST}))
+    assert (known.unread_of("a"), known.unread_of("b")) == ({HOST, IMAGE}, {HOST})
 
 
-def test_a_version_without_these_facts_knows_none_of_them() -> None:
-    known = SnapshotServers(servers={"a": SnapshotServer(name="web")})
-    assert known.unread_of("a") == UNREAD.keys()
+def test_by_default_nothing_is_known_but_flavors_states_and_groups() -> None:
+    assert SnapshotServers().unread == UNREAD.keys()

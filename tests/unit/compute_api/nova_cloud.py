@@ -1,4 +1,4 @@
-"""What Nova, Glance and Placement answer of a small cloud, for the tests of its readers."""
+"""A cloud of one host as Nova and Glance answer: servers, groups, a migration and an aggregate."""
 
 from contextlib import nullcontext
 from typing import Any
