@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud
+from cpu_tiers.tools.cloud_model.nova_weighers import FreeAmount, free_amounts
 from cpu_tiers.tools.cloud_model.providers import HostProviders, Row
 from cpu_tiers.tools.room.count import Count
 from cpu_tiers.tools.room.free import Amounts, FreeAmounts, group_row
@@ -170,6 +171,10 @@ class Hosts:
     def rows_of(self, root: str) -> list[Row]:
         """Return the rows of a host itself, without those of shared providers."""
         return [(p.uuid, name) for p in self._by_root[root].tree for name in p.stocks]
+
+    def weighed(self, root: str) -> tuple[FreeAmount, ...]:
+        """Return the free amounts of a host that Nova's weighers compare."""
+        return tuple(free_amounts(self._by_root[root].tree).values())
 
     def by_host(self) -> dict[str, list[Server]]:
         """Return the servers of each host."""

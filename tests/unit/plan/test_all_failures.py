@@ -2,7 +2,8 @@
 
 The simulation knows only the numbers of a cloud: it evacuates the servers of the lost hosts one
 by one, each to the host with room, and no other member of its group, that has the most free
-memory and CPUs, both as parts of the most that any host has. Of equal hosts it tries each.
+memory and CPUs, both as parts of the most that a host with room for the server had before the
+failure. Of equal hosts it tries each.
 """
 
 import random
@@ -30,7 +31,7 @@ class Failure:
     ) -> None:
         self.cloud = cloud
         free = cloud.free(places)
-        self.most = [max(1, *column) for column in zip(*free.values(), strict=True)]
+        self.before = [free[host] for host in free if host not in closed]
         self.free = {host: free[host] for host in free if host not in {*failed, *closed}}
         self.places = {uuid: host for uuid, host in places.items() if host not in failed}
         self.lost = [uuid for host in failed for uuid in places if places[uuid] == host]
@@ -38,6 +39,11 @@ class Failure:
     def outcomes(self) -> set[Homeless]:
         """Return the servers without a place, for each choice among equal hosts."""
         return set(self._outcomes(self.lost, self.free, self.places))
+
+    def most(self, size: tuple[int, ...]) -> list[int]:
+        """Return the most of each class that a host with room for a size has."""
+        having = [amounts for amounts in self.before if all(map(int.__ge__, amounts, size))]
+        return [max(column) for column in zip(*having, strict=True)]
 
     def _outcomes(
         self, lost: Sequence[str], free: dict[str, tuple[int, ...]], places: Places
@@ -48,10 +54,9 @@ class Failure:
         uuid, *rest = lost
         servers, size = self.cloud.servers, self.cloud.sizes[uuid]
         taken = {places[o] for o in places if servers[o].apart and servers[uuid].apart}
+        most = self.most(size)
         weights = {
-            host: sum(
-                Fraction(max(0, n), most) for n, most in zip(amounts, self.most, strict=True)
-            )
+            host: sum(Fraction(n, of_most) for n, of_most in zip(amounts, most, strict=True))
             for host, amounts in free.items()
             if host not in taken and all(map(int.__ge__, amounts, size))
         }
