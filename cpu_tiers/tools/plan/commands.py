@@ -190,7 +190,7 @@ class PlanCommand(NovaConfCommand, ShowCommand):
 
         :param disable: the hosts, in Nova's API, that get no new servers before the first move.
         """
-        tell_unknown_additions(self.conf)
+        tell_unknown_additions(self.conf, self.source)
         self.status = FOUND if is_no else 0
         if plan.stuck:
             verdict += (
