@@ -26,7 +26,7 @@ from tests.draws import clouds, repeatable
 from tests.nova.cloud import STOCK
 from tests.nova.command_line import services_of, streams
 from tests.nova.computes import Computes
-from tests.nova.scheduler.test_nova_weighers import memory_mb
+from tests.nova.scheduler.weighed_hosts import memory_mb
 
 HOSTS, SERVERS = 5, 10
 SHARED, DEDICATED = range(6), range(6, 14)

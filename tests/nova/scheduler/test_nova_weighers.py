@@ -24,6 +24,7 @@ from tests.nova.cloud import STOCK
 from tests.nova.command_line import services_of
 from tests.nova.computes import Computes
 from tests.nova.numa.pinning import pinning_kind
+from tests.nova.scheduler.weighed_hosts import memory_mb
 
 CLASSES = {
     "ram": ram.RAMWeigher,
@@ -86,11 +87,6 @@ def test_the_multipliers_without_options_are_novas() -> None:
     assert defaults == {f"{name}_weight_multiplier": value for name, value in known.items()}
     for name, value in defaults.items():
         assert conf.CONF.filter_scheduler[name] == value
-
-
-def memory_mb(host: Any) -> int:
-    kilobytes: int = host._get_hardware_info()[1]
-    return kilobytes // 1024
 
 
 PINNED = {"hw:cpu_policy": "dedicated"}

@@ -76,3 +76,9 @@ def spec() -> objects.RequestSpec:
 
 def aggregate(number: int, **metadata: str) -> objects.Aggregate:
     return objects.Aggregate(id=number, metadata=metadata)
+
+
+def memory_mb(host: Any) -> int:
+    """Return the memory of a host of the fake libvirt, in MiB."""
+    kilobytes: int = host._get_hardware_info()[1]
+    return kilobytes // 1024
