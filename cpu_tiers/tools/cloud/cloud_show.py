@@ -186,7 +186,12 @@ class CloudShow(NovaConfCommand, ListCommand):
         named = _read_host_groups(source, kind) if is_of_hosts else {}  # it may be refused
         projects = _project_names(source) if kind == PROJECT else None
         snapshot = self._read_cloud(source, is_whole=parsed_args.survive)
-        snapshot = with_places(source, snapshot, must_answer=projects is not None)
+        snapshot = with_places(
+            source,
+            snapshot,
+            must_answer=projects is not None,
+            wants_names=parsed_args.names,
+        )
         servers = snapshot.servers.servers if snapshot.servers else {}
         cloud = sold_cloud(snapshot, tiers, source.service_states)
         groups = _groups_of(cloud.hosts, named, kind) if is_of_hosts else {}

@@ -51,12 +51,16 @@ def read_snapshot_of(cloud: CloudSource, *, asks_nova: bool) -> Snapshot:
     return replace(snapshot, taken=taken)
 
 
-def with_places(cloud: CloudSource, snapshot: Snapshot, *, must_answer: bool) -> Snapshot:
+def with_places(
+    cloud: CloudSource, snapshot: Snapshot, *, must_answer: bool, wants_names: bool = False
+) -> Snapshot:
     """Return a cloud with the places of its servers.
 
     :param must_answer: whether it is an error if there is no Nova, or Nova does not answer.
+    :param wants_names: whether Nova is asked even if it does not say which hosts are up.
     """
-    is_asked = cloud.has_nova and (must_answer or not cloud.service_states.unknown)
+    is_wanted = must_answer or wants_names or not cloud.service_states.unknown
+    is_asked = cloud.has_nova and is_wanted
     if snapshot.servers is not None or not is_asked or not snapshot.consumers:
         return snapshot
     with ProgressLine("asking Nova for the places of servers"):

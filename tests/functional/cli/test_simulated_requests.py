@@ -48,10 +48,15 @@ def test_numa_nodes_are_requested_as_by_nova_scheduler(
     anchor = {NUMA_SERVER: Inventory(total=9, max_unit=9)}
     counts = frozenset(count_traits(2))
     root = CloudProvider(uuid="a", name="a", inventories=anchor, traits=counts)
-    traits = frozenset({NODE_TRAIT, "CUSTOM_MEMORY_PAGE_SIZE_SMALL"})
+    cpus, memory = ({name: AMOUNTS[name]} for name in ("VCPU", "MEMORY_MB"))
+    is_node, small = frozenset({NODE_TRAIT}), frozenset({"CUSTOM_MEMORY_PAGE_SIZE_SMALL"})
     nodes = (
-        CloudProvider(uuid=name, name=name, parent="a", inventories=AMOUNTS, traits=traits)
-        for name in ("0", "1")
+        CloudProvider(uuid=name, name=name, parent=parent, inventories=amounts, traits=traits)
+        for node in "01"
+        for name, parent, amounts, traits in (
+            (node, "a", cpus, is_node),
+            (f"{node} pages", node, memory, small),
+        )
     )
     flavor = Flavor(name="f", vcpus=8, memory_mb=64, extra_specs={"hw:numa_nodes": "2"})
     cloud = Snapshot(providers=(root, *nodes), consumers={}, flavors=(flavor,))

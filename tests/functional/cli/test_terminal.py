@@ -151,6 +151,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "networking show": ("networking show AGENT",),
     "networking sync": ("--placement embedded networking sync AGENT",),
     "placement check": ("--placement embedded placement check --rounds 1",),
+    "plan check": ("plan check WRONG",),
     "plan drain": ("plan drain NAMED --snapshot SNAPSHOT",),
     "plan relieve": ("plan relieve --snapshot SNAPSHOT",),
     "plan room": ("plan room FLAVOR --snapshot SNAPSHOT --no-numa", "plan room WRONG"),
@@ -181,7 +182,12 @@ def test_no_line_is_wider_than_the_terminal(
         _, lines = fork_server.run_in_terminal([program, *arguments], tmp_path, columns)
         assert "Traceback" not in "\n".join(lines)
         assert "".join(lines), line
-        wide = [each for each in lines if wcswidth(ESCAPES.sub("", each)) > columns]
+        # A command to copy stays on one line.
+        wide = [
+            each
+            for each in lines
+            if wcswidth(ESCAPES.sub("", each)) > columns and not each.startswith("First: ")
+        ]
         assert wide == [], line
 
 

@@ -29,7 +29,7 @@ def test_placement_accepts_each_step(embedded: PlacementClient) -> None:
     custom = [name for name in TRAITS if name.startswith("CUSTOM_")]
     embedded.ensure_names(classes=[CLASSES[-1]], traits=[*custom, "CUSTOM_GREEN"])
     empty, steps = made_once.copy_of_placement(), Counter[str]()
-    for number in clouds(100):
+    for number in clouds(300):
         made_once.copy_to_placement(empty)
         with repeatable(number) as seed:
             rng = random.Random(seed)

@@ -1,11 +1,10 @@
-"""The services of a drawn cloud: Nova's own over a real Placement, and servers as they were drawn."""
+"""The services of a drawn cloud: Nova's own over a real Placement, and the drawn servers."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,12 +18,19 @@ from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 from oslo_utils.uuidutils import generate_uuid
 
 from cpu_tiers.nova import seams
-from tests.nova.commands.judged_plans.drawing import SSD, DrawnCloud, DrawnHost, DrawnServer
+from cpu_tiers.nova.compute.driver import LibvirtDriver
+from tests.nova.commands.judged_plans.drawing import (
+    SSD,
+    TRAITS,
+    DrawnCloud,
+    DrawnHost,
+    DrawnServer,
+)
 from tests.nova.computes import Computes
-from tests.nova.kinds import Kind
+from tests.nova.kinds import OURS, Kind
 from tests.nova.networks import PORT_IDS, Neutron, add_devices, bandwidth, placement_of
 from tests.nova.numa.pinning import pinning_kind
-from tests.nova.patience import PATIENCE
+from tests.nova.patience import PATIENCE, wait_until
 from tests.nova.wrapping import all_seams
 
 NOVAS = ("nova.scheduler.weights.all_weighers",)
@@ -47,10 +53,10 @@ PLAIN = Kind(
 )
 """Hosts with Nova's own driver, and a nova-scheduler without an option of cpu-tiers."""
 
-NODES = replace(pinning_kind(), weighers=NOVAS, filters=("NUMATopologyFilter",))
+NODES = pinning_kind()
 """Hosts that report their NUMA nodes."""
 
-ACTIONS = {
+ACTIONS: Mapping[str, dict[str, Any]] = {
     "PAUSED": {"pause": None},
     "SHUTOFF": {"os-stop": None},
     "SUSPENDED": {"suspend": None},
@@ -86,10 +92,18 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
         for group, values in self.kind.options.items():
             self.flags(group=None if group == "DEFAULT" else group, **values)
         self.flags(shelved_offload_time=-1)
+        self.flags(cores=-1, instances=-1, ram=-1, group="quota")
+        for name in self.drawn.prefilters:
+            self.flags(group="scheduler", **{name: True})
+        if self.drawn.has_pool:  # Nova's driver reports its own disk beside a pool: bug 1784020
+            self.flags(reserved_host_disk_mb=128 * 1024)
         self.flags(
             response_validation="warn", group="api"
         )  # Nova's default, not that of its tests
         self.addCleanup(seams.remove, all_seams())
+        if self.kind.driver != OURS:
+            copy = "nova.virt.libvirt.driver.LibvirtDriver.migrate_disk_and_power_off"
+            self.useFixture(fixtures.MockPatch(copy, return_value="{}"))  # there are no disks
         self.neutron = self.useFixture(Neutron(self))
         self.client = placement_of(self)
         self.free_ports = list(PORT_IDS)
@@ -111,7 +125,9 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
 
     def build(self) -> None:
         """Start the hosts, boot the servers, and have all of it as it was drawn."""
+        self._with_its_options()
         for host in self.drawn.hosts:
+            self._set_options(host.name)
             self.start_host(host.name)
             add_devices(self.client, host.name)
             self._set_traits(host, host.traits)
@@ -130,6 +146,24 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
         for host in self.drawn.hosts:
             self._have_host(host)
 
+    def _with_its_options(self) -> None:
+        """Have each host with our driver report its nodes or not: all share the options."""
+        if self.kind.driver != OURS:
+            return
+        update = LibvirtDriver.update_provider_tree
+
+        def with_its_options(driver: Any, tree: Any, host: str, allocations: Any = None) -> None:
+            self._set_options(host)
+            update(driver, tree, host, allocations)
+
+        name = "cpu_tiers.nova.compute.driver.LibvirtDriver.update_provider_tree"
+        self.useFixture(fixtures.MonkeyPatch(name, with_its_options))
+
+    def _set_options(self, name: str) -> None:
+        if self.kind.driver == OURS:
+            (host,) = (host for host in self.drawn.hosts if host.name == name)
+            self.nodes(host.has_nodes or None)
+
     def _set_traits(self, host: DrawnHost, traits: Iterable[str]) -> None:
         uuid = self.compute_rp_uuids[host.name]
         for name in host.traits:
@@ -139,31 +173,32 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
 
     def _share_disk(self) -> None:
         pool, aggregate = self._post_resource_provider("pool")["uuid"], generate_uuid()
-        self._set_inventory(
-            pool,
-            {
-                "inventories": {"DISK_GB": {"total": 1000}},
-                "resource_provider_generation": 0,
-            },
-        )
+        inventory = {"DISK_GB": {"total": 1000}}
+        self._update_inventory(pool, {"inventories": inventory, "resource_provider_generation": 0})
         self._set_provider_traits(pool, ["MISC_SHARES_VIA_AGGREGATE"])
         for uuid in (pool, *self.compute_rp_uuids.values()):
             self._set_aggregate(uuid, aggregate)
-        for name in self.computes:
-            self.computes[name].manager.update_available_resource(context.get_admin_context())
 
     def _aggregates(self) -> None:
-        zones = {host.zone for host in self.drawn.hosts} - {""}
+        hosts, project = self.drawn.hosts, self.api.project_id
+        zones = sorted({host.zone for host in hosts} - {""})
         groups = [
-            ({"availability_zone": zone}, [h.name for h in self.drawn.hosts if h.zone == zone])
-            for zone in sorted(zones)
+            *(
+                ({"availability_zone": zone}, [h for h in hosts if h.zone == zone])
+                for zone in zones
+            ),
+            ({SSD: "true"}, [host for host in hosts if host.is_fast]),
+            ({"filter_tenant_id": project}, [host for host in hosts if host.tenant == "ours"]),
+            ({"filter_tenant_id": "theirs"}, [host for host in hosts if host.tenant == "theirs"]),
+            ({f"trait:{TRAITS[0]}": "required"}, [host for host in hosts if host.is_isolated]),
         ]
-        groups.append(({SSD: "true"}, [h.name for h in self.drawn.hosts if h.is_fast]))
-        for number, (metadata, hosts) in enumerate(groups):
+        for number, (metadata, members) in enumerate(groups):
+            if not members:
+                continue
             body = {"aggregate": {"name": f"a{number}"}}
             uuid = self.api.post_aggregate(body)["id"]
-            for host in hosts:
-                self.api.add_host_to_aggregate(uuid, host)
+            for host in members:
+                self.api.add_host_to_aggregate(uuid, host.name)
             self.api.post_aggregate_action(uuid, {"set_metadata": {"metadata": metadata}})
 
     def _boot(self, server: DrawnServer) -> None:
@@ -174,7 +209,7 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
             networks=[{"port": self.free_ports[0]}]
             if server.ports and self.free_ports
             else "none",
-            host=server.host,
+            host=None if self._has_pooled_disk(server) else server.host,
             az=server.zone or None,
         )
         if server.is_volume:
@@ -202,6 +237,10 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
             self.free_ports.pop(0)
         self.uuids[server.name] = uuid
 
+    def _has_pooled_disk(self, server: DrawnServer) -> bool:
+        """Tell whether the pool gives the disk: Nova finds no place of such a server by a host."""
+        return bool(self.drawn.has_pool and server.disk_gb and not server.is_volume)
+
     def _flavor_of(self, server: DrawnServer) -> str:
         return str(
             self._create_flavor(
@@ -224,6 +263,7 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
     def _have_state(self, server: DrawnServer) -> None:
         uuid = self.uuids[server.name]
         if server.state:
+            (Path(CONF.instances_path) / uuid).mkdir(exist_ok=True)  # for the files of a rescue
             try:
                 self.act(uuid, ACTIONS[server.state])
             except OpenStackApiException as error:
@@ -250,7 +290,7 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
                         },
                     )
         if host.state == "disabled":
-            self.disable(host.name)
+            self.enable(host.name, is_on=False)
         if host.state in ("down", "evacuated"):
             self.go_down(host.name)
         if host.state == "evacuated":
@@ -260,10 +300,10 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
                 except OpenStackApiException as error:
                     self.refused[uuid] = f"evacuate: {error}"
 
-    def disable(self, host: str) -> None:
-        """Disable the nova-compute of a host."""
+    def enable(self, host: str, *, is_on: bool) -> None:
+        """Enable or disable the nova-compute of a host."""
         service = self.api.get_services(host=host, binary="nova-compute")[0]
-        self.api.put_service(service["id"], {"status": "disabled"})
+        self.api.put_service(service["id"], {"status": "enabled" if is_on else "disabled"})
 
     def servers_on(self, host: str) -> list[str]:
         """Return the uuids of the servers of a host, in the order of Nova's API."""
@@ -293,6 +333,22 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
         under_way = objects.MigrationList.get_in_progress_by_instance(admin, uuid)
         return all(migration.status == "finished" for migration in under_way)
 
+    def has_left(self, uuid: str, host: str) -> bool:
+        """Wait for the end of an evacuation; tell whether the server is on another host.
+
+        Nova ends the migration of an evacuation before it notes the new host.
+        """
+        path = f"/os-migrations?instance_uuid={uuid}"
+
+        def status() -> str:
+            found = self.api.api_get(path).body["migrations"]
+            return str(max(found, key=lambda each: each["id"])["status"]) if found else "error"
+
+        wait_until(lambda: status() in ("done", "failed", "error", "completed", "confirmed"))
+        if status() == "done":
+            wait_until(lambda: self.host_of({"id": uuid}) != host)
+        return self.host_of({"id": uuid}) != host
+
     def delete(self, uuid: str) -> None:
         """Delete a server, also a server in ERROR, and wait until Nova has no such server."""
         self._delete_server({"id": uuid, "status": "ERROR"})
@@ -320,6 +376,8 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
             "[filter_scheduler]\n"
             f"enabled_filters = {','.join(CONF.filter_scheduler.enabled_filters)}\n"
             + "".join(f"{key} = {value}\n" for key, value in options.items())
+            + "[scheduler]\n"
+            + "".join(f"{name} = true\n" for name in self.drawn.prefilters)
         )
         return path
 

@@ -30,8 +30,8 @@ def test_random_clouds() -> None:
             judge = judged(drawn)
         took = time.process_time() - began
         tell(
-            f"cloud {number}: {took:.1f} s CPU, {time.monotonic() - wall:.1f} s, {judge.steps} steps, "
-            f"{len(drawn.servers)} servers, not booted: {judge.refused}"
+            f"cloud {number}: {took:.1f} s CPU, {time.monotonic() - wall:.1f} s,"
+            f" {judge.steps} steps, {len(drawn.servers)} servers, not booted: {judge.refused}"
         )
         for each in judge.differences:
             tell(f"DIFF {number} {each}")
