@@ -17,6 +17,7 @@ from tests.nova.command_line import services_of, streams
 from tests.nova.commands.judged_plans.drawing import DrawnCloud
 from tests.nova.commands.judged_plans.image_service import image_service
 from tests.nova.commands.judged_plans.services import JudgedCloud
+from tests.nova.patience import wait_until
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,15 +154,22 @@ class Judge:
             if server["status"] != "VERIFY_RESIZE":
                 return f"it is {server['status']}"
             self.cloud.act(uuid, {"confirmResize": None})
+            (migration, *_) = self._migrations(uuid)
+            # Nova frees the allocation of a migration after it has noted the end.
+            wait_until(lambda: not self.cloud.held(migration["uuid"]))
         return ""
 
     def _last_fault(self, uuid: str) -> str:
         with suppress(StopIteration):
             return self.cloud.last_failure_of({"id": uuid})
         fault = self.cloud.api.get_server(uuid).get("fault", {}).get("message", "")
+        return f"{fault} {[each['status'] for each in self._migrations(uuid)]}"
+
+    def _migrations(self, uuid: str) -> list[dict[str, Any]]:
+        """Return the migrations of a server, the last first."""
         path = f"/os-migrations?instance_uuid={uuid}"
-        migrations = self.cloud.api.api_get(path).body["migrations"]
-        return f"{fault} {[each['status'] for each in migrations]}"
+        found: list[dict[str, Any]] = self.cloud.api.api_get(path).body["migrations"]
+        return sorted(found, key=lambda each: -each["id"])
 
     def drain(self, host: str) -> None:
         """Judge ``plan drain``: each step, each server that stays, and what is left of others."""

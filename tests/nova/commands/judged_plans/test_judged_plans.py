@@ -1,6 +1,11 @@
 """Plans of the four kinds for random clouds, carried out by Nova's own services.
 
-``CPU_TIERS_CLOUDS`` names the clouds, ``CPU_TIERS_SEED`` their seed.
+Each step is taken, each server that stays is tried, a host fails for good. A difference is a step
+that Nova refuses, a server that is not on its target, a consumer left on an emptied host, a server
+that stays although Nova moves it, and a failure that Nova ends otherwise than the plan says.
+
+``CPU_TIERS_CLOUDS`` names the clouds, ``CPU_TIERS_SEED`` their seed, and ``CPU_TIERS_STORIES`` a
+file to which each cloud and each difference is added.
 """
 
 import os
@@ -22,6 +27,7 @@ def tell(line: object) -> None:
 
 
 def test_random_clouds() -> None:
+    """Without ``CPU_TIERS_CLOUDS``, a run has one cloud."""
     differences: list[tuple[int, Difference]] = []
     for number in draws.clouds(5):
         drawn = draw_cloud(f"{draws.SEED} {number}")
