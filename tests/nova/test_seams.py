@@ -320,11 +320,23 @@ PINS = (
     "nova.virt.hardware._numa_cells_support_network_metadata",
     "nova.virt.hardware.numa_fit_instance_to_host",
 )
+TIER_CHANGES = (
+    "nova.compute.manager.ComputeManager.inject_network_info",
+    "nova.scheduler.client.report.SchedulerReportClient.get_allocs_for_consumer",
+    "nova.scheduler.client.report.SchedulerReportClient.get_providers_in_tree",
+    "nova.scheduler.client.report.SchedulerReportClient.post",
+)
+
 SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
     "nova-api": (
         features.API.start,
         (
             *CPUS,
+            *TIER_CHANGES,
+            "nova.compute.rpcapi.ComputeAPI.inject_network_info",
+            "nova.compute.rpcapi.ComputeAPI.revert_resize",
+            "nova.conductor.api.ComputeTaskAPI.resize_instance",
+            "nova.scheduler.client.report.SchedulerReportClient.get_provider_traits",
             "nova.compute.api.API._check_quota_unshelve_offloaded",
             "nova.compute.api.API._validate_and_build_base_options",
             "nova.compute.api.API._validate_flavor_image_numa_pci",
@@ -362,6 +374,11 @@ SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
         (
             *CPUS,
             *PINS,
+            *TIER_CHANGES,
+            "nova.virt.driver.ComputeDriver.get_instance_driver_metadata",
+            "nova.virt.libvirt.driver.LibvirtDriver._get_guest_config_meta",
+            "nova.virt.libvirt.driver.LibvirtDriver.inject_network_info",
+            "nova.virt.libvirt.guest.Guest.set_metadata",
             "nova.pci.stats.PciDeviceStats.apply_requests",
             "nova.compute.resource_tracker.ResourceTracker._move_claim",
             "nova.compute.resource_tracker.ResourceTracker._update_to_placement",
@@ -407,7 +424,9 @@ def everything_on() -> Iterator[None]:
     for name, group in SWITCHES.items():
         CONF.set_override(name, "/nowhere/decisions" if name == RECORD else True, group)
     CONF.set_override("driver", quota.UNIFIED_LIMITS, quota.GROUP)
+    CONF.set_override("live_tier_change", "refuse", compute.GROUP)
     yield
+    CONF.clear_override("live_tier_change", compute.GROUP)
     CONF.clear_override("driver", quota.GROUP)
     for name, group in SWITCHES.items():
         CONF.clear_override(name, group)
