@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cpu_tiers.tools.frame.terminal import count_of
+from cpu_tiers.tools.frame.terminal import count_of, join_names
 from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.planner import Plan, Question
 
@@ -33,6 +33,9 @@ def proof_of(
     :param unread: what the proof stands on and was not read.
     """
     value, text = _proof(hosts, question, plan, is_most=is_most)
+    if names := plan.open_hosts:
+        several = "which of several places, such as pools, nova-scheduler takes of"
+        unread = [*unread, f"{several} {join_names(names)}"]
     if unread and value is True:
         text = text.replace("Proven", "Proven for what is known", 1)
     return Proof(value, f"{text} {missing(unread)}".strip())

@@ -8,7 +8,7 @@ from cpu_tiers.tools.plan.hosts import Migration
 from cpu_tiers.tools.plan.order import PlanStep
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.plan.proof import proof_of
-from tests.unit.cloud_model.clouds import group, query
+from tests.unit.cloud_model.clouds import SHARES, group, provider, query
 from tests.unit.plan.clouds import equal_hosts, hosts_of, server
 
 STEP = PlanStep(Migration(server("id", "h0", VCPU=1), "h1", ((("h1", "VCPU"), 1),)))
@@ -38,6 +38,20 @@ def test_what_was_not_read_is_in_the_first_lines() -> None:
     assert proof.text == (
         "Proven for what is known: no plan has fewer moves. Not known: the zone; x."
     )
+
+
+def test_a_place_that_no_rule_tells_is_in_the_first_lines() -> None:
+    """Two pools have room: nova-scheduler takes either, so the plan is proven for one only."""
+    pools = [provider(f"p{n}", None, SHARES, aggregate="a", DISK=9) for n in range(2)]
+    hosts = [provider(f"h{n}", None, aggregate="a", VCPU=8) for n in range(2)]
+    asks = query(group(VCPU=1, DISK=1))
+    hosts_before = hosts_of([*hosts, *pools], [server("a", "h0", asks=asks, VCPU=1)])
+    hosts_before.closed = frozenset({"h0"})
+    question = Question(leaving=frozenset({"a"}))
+    plan = make_plan(hosts_before, question, seconds=0)
+    text = proof_of(hosts_before, question, plan, (), is_most=False).text
+    assert text.startswith("Proven for what is known: no plan has fewer moves. Not known: which")
+    assert text.endswith("nova-scheduler takes of h1.")
 
 
 LARGE = (query(group("", VCPU=9)),)
