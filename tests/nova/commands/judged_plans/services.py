@@ -110,6 +110,8 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
         for port in PORT_IDS:
             self.neutron.ask(port, bandwidth(1000))
         self.uuids: dict[str, str] = {}
+        self.lost: set[str] = set()
+        """The hosts whose nova-compute is down."""
         self.refused: dict[str, str] = {}
         """Why servers were not booted, by name."""
 
@@ -126,6 +128,8 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
     def build(self) -> None:
         """Start the hosts, boot the servers, and have all of it as it was drawn."""
         self._with_its_options()
+        for name in TRAITS:  # a query with a trait that Placement does not know finds nothing
+            self._create_trait(name)
         for host in self.drawn.hosts:
             self._set_options(host.name)
             self.start_host(host.name)
@@ -166,8 +170,6 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
 
     def _set_traits(self, host: DrawnHost, traits: Iterable[str]) -> None:
         uuid = self.compute_rp_uuids[host.name]
-        for name in host.traits:
-            self._create_trait(name)
         kept = set(self._get_provider_traits(uuid)) - set(host.traits)
         self._set_provider_traits(uuid, sorted(kept | set(traits)))
 
@@ -300,6 +302,10 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
                 except OpenStackApiException as error:
                     self.refused[uuid] = f"evacuate: {error}"
 
+    def go_down(self, host: str) -> None:
+        self.lost.add(host)
+        super().go_down(host)
+
     def enable(self, host: str, *, is_on: bool) -> None:
         """Enable or disable the nova-compute of a host."""
         service = self.api.get_services(host=host, binary="nova-compute")[0]
@@ -311,9 +317,18 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
         return [server["id"] for server in found]
 
     def act(self, uuid: str, action: dict[str, Any]) -> None:
-        """Have Nova do something with a server, and wait until it is done, or has failed."""
+        """Have Nova do something with a server, and wait until it is done, or has failed.
+
+        After a live migration the source tells nova-scheduler that it has the server, which
+        DifferentHostFilter and SameHostFilter believe until the hosts send their lists, every
+        120 seconds.
+        """
         self.api.post_server_action(uuid, action)
         self.rest(uuid)
+        admin = context.get_admin_context()
+        for name, compute in self.computes.items():
+            if name not in self.lost:
+                compute.manager._sync_scheduler_instance_info(admin)
 
     def rest(self, uuid: str) -> None:
         """Wait until nothing is under way for a server."""
