@@ -56,7 +56,7 @@ _MENDS: Mapping[Role, str] = {
     Role.TARGET: "openstack server migration list --server {server} shows its migrations",
     Role.SOURCE: "openstack server migration list --server {server} shows the migration",
     Role.UNCONFIRMED: "openstack server resize confirm {server}, or resize revert",
-    Role.EVACUATED: "start nova-compute of the host again, which frees them; if the host is lost,"
+    Role.EVACUATED: "Start nova-compute of the host again, which frees them; if the host is lost,"
     " openstack compute service delete",
     Role.LEAKED: f"{_UNSET} {{providers}} {{consumer}}",
     Role.MISPLACED: f"{_DELETE} {{consumer}}, then cpu-tiers allocation heal --apply --server"
