@@ -169,7 +169,8 @@ class Remedies(Computes):
         two = self.start_host("two")
         body = self.placement.get(f"/allocations/{server}", version="1.28").body
         (held,) = body["allocations"].values()
-        body["allocations"] = {two: {"resources": held["resources"]}}
+        bare = {name: held["resources"][name] for name in ("VCPU", "MEMORY_MB")}
+        body["allocations"] = {two: {"resources": bare}}
         assert self.placement.put(f"/allocations/{server}", body, version="1.28").status == 204
         advice = self.advice("claim")
         assert f"openstack resource provider allocation delete {server}, then cpu-tiers" in advice
