@@ -9,7 +9,7 @@ from nova.tests.functional.libvirt import base
 from nova.virt.libvirt import driver as novas
 from nova.virt.libvirt import migration
 
-from cpu_tiers.nova.compute import driver, host_report
+from cpu_tiers.nova.compute import driver, host_report, tier_change
 from tests.nova.computes import MULTIPLIER, PLAIN, SHARES, Computes, ProcessEnded
 from tests.nova.faults import placement_away
 
@@ -222,6 +222,7 @@ def test_each_method_that_the_driver_overrides_is_verified() -> None:
     }
     # The first parameters are verified where a plugin is installed: check_signature of plugins.
     of_plugins = {"LibvirtDriver._get_guest_xml", "LibvirtDriver.init_host"}
-    assert len(overridden - of_plugins) == 3
-    assert overridden - of_plugins <= {seam.path for seam in host_report.SEAMS}
+    assert len(overridden - of_plugins) == 4
+    verified = {seam.path for seam in (*host_report.SEAMS, *tier_change.SEAMS)}
+    assert overridden - of_plugins <= verified
     assert [*inspect.signature(novas.LibvirtDriver.init_host).parameters] == ["self", "host"]

@@ -32,6 +32,7 @@ from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS, HostStates
 from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.translators import ServerRequest, fallback, translate
+from cpu_tiers.translators.numa import read_form
 from cpu_tiers.weights.cost.gradient import History
 from tests import made_once
 from tests.draws import SEED, in_turn
@@ -203,7 +204,7 @@ def nova_scheduler(
             candidates, summaries, version = ask(*args)
             order: dict[str, int] = {}
             for query in asked().queries:
-                for request in cloud.candidates(query).allocation_requests:
+                for request in cloud.candidates(read_form(query)).allocation_requests:
                     order.setdefault(text_of(request.allocations), len(order))
             candidates.sort(key=lambda each: order[text_of(amounts_of(each))])
             return candidates, summaries, version
@@ -213,12 +214,8 @@ def nova_scheduler(
 
 
 def amounts_of(candidate: Mapping[str, Any]) -> Allocations:
-    """Return what a candidate claims beside the anchor, of which the simulation knows nothing."""
-    allocations = {
-        uuid: {name: n for name, n in of["resources"].items() if name != "CUSTOM_NUMA_SERVER"}
-        for uuid, of in candidate["allocations"].items()
-    }
-    return {uuid: amounts for uuid, amounts in allocations.items() if amounts}
+    """Return what a candidate claims."""
+    return {uuid: of["resources"] for uuid, of in candidate["allocations"].items()}
 
 
 def text_of(allocations: Allocations) -> str:
