@@ -304,7 +304,7 @@ def read_migrations(services: Services) -> Iterator[Document]:
 
 
 def read_images(services: Services) -> Iterator[Document]:
-    """Yield all images of Glance, also hidden ones and those that communities share."""
+    """Yield all images of Glance, with the hidden images and the community images."""
     for is_hidden in ("false", "true"):
         parameters = {"visibility": "all", "os_hidden": is_hidden, "limit": PAGE}
         yield from read_list(services, IMAGE, parameters)

@@ -45,7 +45,7 @@ _LEAST_NAME_CELLS = 24
 
 
 class _Bar(Figure):
-    """A bar that stays on one line."""
+    """A bar, which the table does not wrap."""
 
 
 def columns_of(groups: Mapping[str, frozenset[str]] | None) -> tuple[str, ...]:

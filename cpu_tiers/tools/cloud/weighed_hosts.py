@@ -55,7 +55,7 @@ def weighed_hosts(
 ) -> WeighedHosts:
     """Return what Nova's weighers know of the hosts of an explanation with candidates.
 
-    Nova is asked if there are several such hosts: nova-scheduler does not weigh a single host.
+    The command asks Nova if several hosts have candidates: nova-scheduler weighs no single host.
     """
     roots, summaries = explanation.candidates, explanation.answer.provider_summaries
     if len(roots) < 2:

@@ -109,7 +109,7 @@ class Consumers:
             self._moves[move.server].append(move)
 
     def parts(self, consumer: str, roots: Collection[str]) -> list[Part]:
-        """Return what a consumer is on each host that it has something of.
+        """Return the part of a consumer on each host of its allocations.
 
         :param roots: the root providers of these hosts.
         """
@@ -132,7 +132,7 @@ class Consumers:
         ]
 
     def _role(self, uuid: str, server: SnapshotServer, root: str, roots: Collection[str]) -> Role:
-        """Return what a server is on a host; Nova says on which host it has the server."""
+        """Return the role of a server on a host, by the host that Nova names for the server."""
         here = self._roots.get(server.host, server.host)
         if root == here:
             return Role.SERVER

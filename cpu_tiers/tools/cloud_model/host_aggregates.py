@@ -50,7 +50,7 @@ class HostAggregates(NamedTuple):
         return texts
 
     def multipliers(self, key: str) -> dict[str, float]:
-        """Return the multiplier of each host that has one: the smallest of its aggregates.
+        """Return the smallest multiplier of the aggregates of each host, if any sets a multiplier.
 
         As in Nova, a host with a malformed number has the multiplier of nova.conf.
         """

@@ -1,4 +1,4 @@
-"""Nova's weighers of memory, CPUs, disk and servers: what they compare, and their weights. Pure.
+"""Nova's weighers of memory, CPUs, disk and servers, with the values that Nova compares. Pure.
 
 The weighers compare what nova-compute reports beside Placement, which differs from the free
 amounts of Placement. nova-compute counts no allocation ratio of memory and disk, and no dedicated

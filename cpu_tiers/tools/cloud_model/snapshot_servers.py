@@ -1,4 +1,4 @@
-"""The servers of a snapshot, as Nova says them: where each is, what it is, and what moves it.
+"""The servers of a snapshot: host, request and state of each server, as Nova tells them.
 
 A plan needs them: the servers that may be migrated, their requests of the next host, and the
 servers that must be on different hosts. Version 1 of a snapshot has no servers, and version 2 has

@@ -113,7 +113,7 @@ def _down(compute: ComputeService) -> tuple[str, ...]:
 
 
 def _unless_refused(read: Callable[[], _Value], name: str, unread: set[str]) -> _Value | None:
-    """Return what a service answers; if it refuses, add the name to what is unread."""
+    """Return the answer of a service; if the service refuses, note the name as unread."""
     try:
         return read()
     except ComputeApiUnavailable as error:

@@ -164,7 +164,7 @@ def lost_file(files: ProviderFiles, *, held: int, needs_file: bool) -> Fault | N
 
 
 def _joined(files: ProviderFiles, other: ProviderEntry, entry: ProviderEntry) -> str:
-    """Return the remedy for two entries that exclude each other."""
+    """Return the remedy for two entries of one provider."""
     ours, theirs = (entry, other) if entry.file in files.made else (other, entry)
     if ours.file in files.made and theirs.file in files.made:
         return f"remove {theirs.file}"

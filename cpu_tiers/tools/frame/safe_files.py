@@ -161,7 +161,7 @@ def _write(folder: int, name: str, content: bytes, mode: int | None) -> None:
 
 
 def _remove_remains(folder: int) -> None:
-    """Remove the new files of commands that were killed: those that no command has locked."""
+    """Remove the new files of killed commands: a file of a running command is locked."""
     names = list[str]()
     with suppress(OSError):  # a folder that may not be listed
         names = [path.name for path in Path(f"/proc/self/fd/{folder}").iterdir()]

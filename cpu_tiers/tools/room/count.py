@@ -262,7 +262,6 @@ class Count:
 
     Hosts of one layout have equal places, as far as the places have room. The packing is prepared
     once for all hosts with room in equal places, and most hosts cost a few divisions.
-
     """
 
     def __init__(self, places: Places) -> None:
