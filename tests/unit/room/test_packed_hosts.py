@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.model.candidates import CandidatesAnswer
-from cpu_tiers.tools.room.count import HostRoom, more_servers
+from cpu_tiers.tools.room.count import CloudRoom, HostRoom, PackedHosts, more_servers
 from tests.draws import clouds, repeatable
 from tests.random_clouds.largest_packing import most_packages
 
@@ -120,3 +120,11 @@ def _draw(rng: random.Random) -> Cloud:
             for disk in disks
         ]
     return cloud
+
+
+def test_hosts_whose_whole_claims_are_of_a_common_row() -> None:
+    """Two hosts without an inventory of their own take 7 // 2 servers of the CPUs they share."""
+    claims = {host: [{("pool", "VCPU"): 2}] for host in ("a", "b")}
+    assert PackedHosts(claims, {("pool", "VCPU"): 7}.__getitem__).room == CloudRoom(
+        3, {host: HostRoom(3, "VCPU") for host in claims}
+    )
