@@ -26,6 +26,9 @@ LOG = logging.getLogger(__name__)
 SetWeight = Callable[[objects.Instance], None]
 """Sets the weight of the guest of a server by the flavor of the server."""
 
+_ROUNDS = 10
+"""The changes of a server that follow each other; the next report of the host does the rest."""
+
 
 def settle_all(context: RequestContext, host: str, set_weight: SetWeight) -> None:
     """Carry out the pending changes of all servers of a host; a failure is tried again later."""
@@ -44,8 +47,10 @@ def settle_all(context: RequestContext, host: str, set_weight: SetWeight) -> Non
 def settle(context: RequestContext, server: str, set_weight: SetWeight) -> None:
     """Carry out the pending change of a server, if the server has a change; log a failure."""
     try:
-        while not _is_settled(context, server, set_weight):
-            pass
+        # A user who changes the tier without end does not keep the host from its other servers.
+        for _ in range(_ROUNDS):
+            if _is_settled(context, server, set_weight):
+                return
     except Exception as error:
         text = "The change of the tier is pending; the next report of the host tries again: %r"
         LOG.warning(text, error, instance_uuid=server)
