@@ -1,7 +1,8 @@
 """The units of ``etc/systemd`` in a real systemd, beside stubs of libvirt's daemons and of Nova's.
 
 The systemd is a manager of a user, root. It has file systems of its own, in which the programs
-of the units are stubs, except ``cpu-tiers-shares-file``.
+of the units are stubs, except ``cpu-tiers-shares-file``. It also has a control group of its own:
+a systemd moves all processes that are below the control group in which it starts.
 """
 
 import os
@@ -17,6 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 UNITS = ROOT / "etc" / "systemd"
 ROLE = ROOT / "contrib" / "ansible" / "roles" / "cpu_tiers_stock_nova" / "tasks" / "main.yml"
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
 MANAGER = Path("/lib/systemd/systemd")
 OF_A_HOST = ("cpu-tiers-audit", "cpu-tiers-shares-file", "cpu-tiers-watch")
 NAMES_OF_NOVA_COMPUTE = ("nova-compute", "openstack-nova-compute")
@@ -26,6 +28,17 @@ pytestmark = pytest.mark.skipif(
     reason="needs root and systemd (Debian packages: bindep.txt, profile package)",
 )
 
+# Version 1 of control groups has a folder for each hierarchy, version 2 is one hierarchy.
+CONTROL_GROUP = """\
+set -eu
+cd /sys/fs/cgroup
+if [ -e cgroup.procs ]; then folders=.; else folders="systemd unified"; fi
+for folder in $folders; do
+    [ ! -d $folder ] || { mkdir $folder/units-$$; echo $$ >$folder/units-$$/cgroup.procs; }
+done
+cd /
+exec unshare --mount sh -c "$FILE_SYSTEMS"
+"""
 FILE_SYSTEMS = f"""\
 set -eu
 mount -t tmpfs units /run && mount -t tmpfs units /opt && mount -t tmpfs units /usr/local
@@ -57,9 +70,10 @@ class Host:
             "PATH": os.environ["PATH"],
             "XDG_RUNTIME_DIR": "/run/manager",
             "XDG_CONFIG_HOME": str(folder),
+            "FILE_SYSTEMS": FILE_SYSTEMS,
         }
         self._manager = subprocess.Popen(
-            ["unshare", "--mount", "sh", "-c", FILE_SYSTEMS],
+            ["sh", "-c", CONTROL_GROUP],
             env=self._environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -106,6 +120,9 @@ class Host:
         self.ask("systemctl --user stop '*.service'")
         self._manager.terminate()
         self._manager.wait(timeout=30)
+        for folder in CONTROL_GROUPS.glob(f"**/units-{self._manager.pid}"):
+            for path, _, _ in os.walk(folder, topdown=False):
+                Path(path).rmdir()
 
 
 @pytest.fixture
@@ -117,6 +134,14 @@ def host() -> Iterator[Host]:
             yield host
         finally:
             host.stop()
+
+
+def test_no_process_of_the_machine_is_moved(host: Host) -> None:
+    before = Path("/proc/self/cgroup").read_text()
+    host.add("sleep", DAEMON.format(""))
+    host.ask("systemctl --user daemon-reload")
+    assert host.start("sleep") == 0
+    assert Path("/proc/self/cgroup").read_text() == before
 
 
 def test_no_unit_has_a_fault(host: Host) -> None:
