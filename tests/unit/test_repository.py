@@ -2,6 +2,8 @@
 
 import ast
 import re
+import tomllib
+from collections.abc import Iterator
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not installed
 from cliff.command import Command
 from oslo_config import cfg
+from packaging.requirements import Requirement
 
 from cpu_tiers.conf import list_opts
 from cpu_tiers.tools.frame.command_table import commands
@@ -33,6 +36,39 @@ def test_ci_runs_the_tests_that_the_test_command_of_the_readme_leaves_out() -> N
     left_out = re.findall(r"--ignore ([\w/]+)", (ROOT / "tox.ini").read_text())
     assert left_out
     assert f"tox -e nova -- {' '.join(left_out)} ||" in (ROOT / ".ci" / "run").read_text()
+
+
+@pytest.mark.parametrize("release", ["nova31", "nova32", "nova33"])
+def test_the_libraries_of_an_earlier_nova_are_those_that_its_tests_require(release: str) -> None:
+    """Otherwise ``tox -e constraints`` was not run after a change of pyproject.toml."""
+    lines = (ROOT / "constraints" / f"{release}.txt").read_text()
+    pinned = dict(re.findall(r"^([a-z0-9.-]+)==(\S+)", lines, re.MULTILINE))
+    required = list(requirements(release, "nova-test"))
+    assert {
+        f"{each.name}=={pinned.get(each.name)}" for each in required if not meets(each, pinned)
+    } == set()
+    assert {"hatchling", "nova", "openstack-placement"} < {each.name for each in required}
+
+
+def requirements(*groups: str) -> Iterator[Requirement]:
+    """Yield the requirements of the package, of ``[embedded]`` and of groups of development."""
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = document["project"]["optional-dependencies"]
+    waiting = [{"include-group": group} for group in groups]
+    waiting += document["build-system"]["requires"] + document["project"]["dependencies"]
+    waiting += extras["embedded"] + extras["tools"]
+    while waiting:
+        match waiting.pop():
+            case {"include-group": group}:
+                waiting += document["dependency-groups"][group]
+            case str(line) if not line.startswith("cpu-tiers["):
+                yield Requirement(line)
+
+
+def meets(required: Requirement, pinned: dict[str, str]) -> bool:
+    """Tell whether the version of a library is one that a requirement allows."""
+    name = required.name.lower().replace("_", "-").replace(".", "-")
+    return name in pinned and pinned[name] in required.specifier
 
 
 def test_the_sample_has_every_option_and_the_default() -> None:
