@@ -1,13 +1,12 @@
-"""Commands are killed at each request or moment, or a request has a fault; then they run again.
+"""Commands are killed at each request or in it, or a request has a fault; then they run again.
 
 Afterwards Placement has the same rows as after a run without a fault.
 """
 
 import sys
 import threading
-import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,7 @@ from tests import draws
 from tests.databases.commands import COMMANDS, WritingCommand, write_files
 from tests.databases.front import Front, front
 from tests.databases.stored import Database, Tables
+from tests.databases.transactions import end, in_the_middle
 from tests.functional.cli.fork_server import ForkServer
 from tests.placement_faults import FAULTS, Fault
 from tests.processes.daemons import ROOT
@@ -33,11 +33,10 @@ PROGRAM = Path(__file__).with_name("program.py")
 SHORT = 2
 """How many cases of each command a short run draws."""
 
-KILLS = 100 if draws.DAYS == 1 else 3
-"""So many times a reshape and a heal are killed at any moment."""
-
 KILLED = -9
 FAULTS_AND_KILLS = ("killed before", "killed after", *FAULTS)
+WITHIN = ("killed within, then committed", "killed within, then taken back")
+"""A command is killed while the transaction of its request has written rows and not committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +58,21 @@ class Case:
     @property
     def statuses(self) -> Collection[int]:
         """The exit statuses that the command may have."""
+        if self.kind in WITHIN:
+            return {KILLED, 0}  # some requests write their only row at once
         return {KILLED} if self.kind.startswith("killed") else {0, 1}
 
 
 class Terminal:
-    """Runs commands against the Placement behind a front."""
+    """Runs commands against the Placement behind a front.
 
-    def __init__(self, server: ForkServer, front: Front, folder: Path) -> None:
+    :ivar kills_within: how many commands were killed within a transaction.
+    """
+
+    def __init__(self, server: ForkServer, front: Front, folder: Path, database: Database) -> None:
         self._server, self.front, self._folder = server, front, folder
+        self._database, self._transaction = database, threading.Lock()
+        self.kills_within = 0
 
     def run(self, command: WritingCommand, case: Case | None = None) -> tuple[int, str]:
         """Run a command; return its exit status and its output."""
@@ -79,26 +85,14 @@ class Terminal:
         )
         arguments = [str(PROGRAM), *command.arguments(conf)]
         result = self._server.run(arguments, self._folder)
-        return result.returncode, result.stdout + result.stderr
-
-    def run_until(self, command: WritingCommand, seconds: float) -> tuple[int, str]:
-        """Run a command, and kill the command after so many seconds."""
-
-        def kill() -> None:
-            with suppress(ProcessLookupError):  # it has ended by itself
-                self._server.kill()
-
-        timer = threading.Timer(seconds, kill)
-        timer.start()
-        try:
-            return self.run(command)
-        finally:
-            timer.cancel()
-            timer.join()
+        with self._transaction:  # it outlives a command that is killed
+            return result.returncode, result.stdout + result.stderr
 
     def _fault(self, case: Case | None, number: int) -> Fault | None:
         if case is None or number < case.number or (number > case.number and not case.for_ever):
             return None
+        if case.kind in WITHIN:
+            return partial(self._kill_within, case.kind == WITHIN[1])
         return FAULTS.get(case.kind) or partial(self._kill, case.kind == "killed after")
 
     def _kill(self, is_late: bool, send: Callable[..., Any]) -> Any:
@@ -108,15 +102,29 @@ class Terminal:
         self._server.kill()
         raise ConnectFailure("the client is gone")
 
+    def _kill_within(self, is_taken_back: bool, send: Callable[..., Any]) -> Any:
+        """Kill the command while the transaction of its request has written rows."""
+
+        def kill(session: int) -> None:
+            self._server.kill()
+            self.kills_within += 1
+            if is_taken_back:
+                end(self._database, session)
+
+        with self._transaction:
+            return in_the_middle(self._database, send, kill)
+
 
 @pytest.fixture(scope="module")
-def terminal(placement_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+def terminal(
+    placement_url: str, database: Database, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Terminal]:
     folder = tmp_path_factory.mktemp("commands")
     write_files(folder)
     with pytest.MonkeyPatch.context() as patch, front(placement_url) as server:
         patch.setenv("PYTHONPATH", str(ROOT))
         programs = ForkServer()
-        yield Terminal(programs, server, folder)
+        yield Terminal(programs, server, folder, database)
         programs.stop()
 
 
@@ -172,31 +180,30 @@ def test_the_second_run_finishes(
     assert list(filter(None, wrong)) == []
 
 
-@pytest.mark.parametrize("command", COMMANDS[-2:], ids=str)
-def test_the_second_run_finishes_after_a_kill_at_any_moment(
+@pytest.mark.parametrize("command", COMMANDS, ids=str)
+def test_the_second_run_finishes_after_a_kill_within_a_transaction(
     command: WritingCommand, terminal: Terminal, database: Database, placement_url: str
 ) -> None:
-    """A reshape and a heal: also while the database carries out a transaction."""
-    draw = Random(f"{draws.SEED} moments of {command}")
+    """Placement commits what is written, or the database ends the session and takes it back."""
+    kills = terminal.kills_within
     with prepared(command, database, placement_url) as before:
-        seconds, killed = 60.0, 0
         status, output = terminal.run(command)
         assert status == 0, output
-        wanted = database.state()
-        for _ in range(4 * KILLS):
+        wanted, cases = database.state(), cases_within(command, terminal.front.lines)
+        wrong = []
+        for case in cases:
             database.restore(before)
-            moment, start = draw.uniform(0, seconds), time.monotonic()
-            first, said = terminal.run_until(command, moment)
-            if first == 0:
-                seconds = min(seconds, time.monotonic() - start)
-            killed += first == KILLED
-            assert first in {0, KILLED}, said
-            second, output = terminal.run(command)
-            where = f"killed after {moment:.3f} s: {output}"
-            assert second == 0, where
-            assert database.state() == wanted, where
-            assert not database.oversold(), where
-            if killed == KILLS:
+            wrong.append(wrong_end(case, command, terminal, database, wanted))
+            if draws.DAYS > 1 and terminal.kills_within - kills == SHORT:
                 break
-    sys.stdout.write(f"\n{command}: killed {killed} times within {seconds:.2f} s\n")
-    assert killed
+    kills = terminal.kills_within - kills
+    sys.stdout.write(f"\n{command}: killed within {kills} of {len(wrong)} transactions\n")
+    assert list(filter(None, wrong)) == []
+    assert kills
+
+
+def cases_within(command: WritingCommand, lines: Sequence[str]) -> list[Case]:
+    """Return the kills within the transactions of a command, in an order that is drawn."""
+    writes = [number for number, line in enumerate(lines, 1) if not line.startswith("GET ")]
+    cases = [Case(number=number, kind=kind) for number in writes for kind in WITHIN]
+    return Random(f"{draws.SEED} within {command}").sample(cases, len(cases))
