@@ -1,9 +1,13 @@
 """Unified limits of a project whose servers claim shares."""
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import threading
+import time
+from collections import ChainMap, Counter
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -11,16 +15,19 @@ import fixtures
 import pytest
 from nova import context, objects
 from nova.compute import api
+from nova.conductor.api import ComputeTaskAPI
 from nova.limit import local, placement
 from nova.scheduler.client.report import SchedulerReportClient
 from nova.scheduler.utils import ResourceRequest
 from nova.tests.functional.api.client import OpenStackApiException
 from oslo_limit import fixture
+from oslo_limit.exception import SessionInitError
 
 from cpu_tiers.conf import quota
 from cpu_tiers.nova import options
 from cpu_tiers.nova.api import shares_quota
 from cpu_tiers.nova.api.features import API
+from cpu_tiers.nova.options import CONF
 from tests.hostile_answers import OF_ANY, Answer
 from tests.nova.cloud import MULTIPLIER, SHARES, Cloud
 from tests.nova.computes import PLAIN, Computes
@@ -30,14 +37,18 @@ from tests.nova.traffic import Traffic
 ANY = 1000
 CLASS = f"class:{SHARES}"
 USAGES = "GET /usages"
+CONNECTION = "oslo_limit.limit._get_keystone_connection"
+OTHER_IMAGE = "a2459075-d96c-40d5-893e-577ff92e721c"
+"""Of Nova's stand-in for Glance, which boots servers of another image."""
 
 
-def limit(cloud: Computes, limits: Mapping[str, int]) -> Any:
-    """Have Keystone answer with these limits, to the requests of each release of Nova.
+def limit(cloud: Computes, limits: MutableMapping[str, int]) -> Any:
+    """Have Keystone answer with these limits, also once they change, to each release of Nova.
 
     :returns: the stand-in of the connection to Keystone, which notes its calls.
     """
-    registered = {**dict.fromkeys((*local.API_LIMITS, *local.DB_LIMITS), ANY), **limits}
+    of_api = dict.fromkeys((*local.API_LIMITS, *local.DB_LIMITS), ANY)
+    registered = ChainMap(limits, of_api)
     connection = cloud.useFixture(fixture.LimitFixture(registered, {})).mock_conn
     find = connection.registered_limits.side_effect
 
@@ -91,7 +102,8 @@ class TestQuotaOfShares(Cloud):
         options.register(quota)
         self.flags(driver=quota.UNIFIED_LIMITS, group="quota")
         super().setUp()
-        self.keystone = limit(self, {**OF_NOVA, CLASS: 500})
+        self.limits = {**OF_NOVA, CLASS: 500}
+        self.keystone = limit(self, self.limits)
         self.start_host("one", **{SHARES: 800})
         self.gold = self.tier("gold", "100", vcpus=2)
         self.silver = self.tier("silver", "12.5", vcpus=2)
@@ -141,6 +153,118 @@ class TestQuotaOfShares(Cloud):
         self._delete_server({"id": first})  # 225 of 500
         self._unshelve_server({"id": second})
         assert self.allocated(second) == {"one": 200}
+
+    def test_what_changes_no_flavor_changes_no_count(self) -> None:
+        """At the limit, and above a limit that sank: Nova rescues and rebuilds there, too."""
+        self.start_nova_api()
+        servers = [self.boot(self.gold), self.boot(self.gold), self.boot(self.stated)]
+        for most in (500, 100):
+            self.limits[CLASS] = most
+            for server in servers:
+                Path(CONF.instances_path, server["id"]).mkdir(parents=True, exist_ok=True)
+                self.api.post_server_action(server["id"], {"rescue": {}})
+                self._wait_for_state_change(server, "RESCUE")
+                self.api.post_server_action(server["id"], {"unrescue": None})
+                self._wait_for_state_change(server, "ACTIVE")
+                self._rebuild_server(server, OTHER_IMAGE)
+                assert self.allocated(server["id"]) == {"one": 200 - 100 * (server is servers[2])}
+            refusal = f"over limit of {most} due to current usage 500 and delta 25"
+            with pytest.raises(OpenStackApiException, match=refusal):
+                self.boot(self.silver)
+
+    def boot_at_once(self, flavor: str, count: int) -> Counter[str]:
+        """Have nova-api check several requests before nova-scheduler claims for one of them.
+
+        :returns: the number of servers in each status. In a test of Nova, the refusal of
+            nova-conductor is the answer to the request, too.
+        """
+        all_are_checked = threading.Barrier(count, timeout=120)
+        build = ComputeTaskAPI.schedule_and_build_instances
+
+        def wait_and_build(*args: Any, **kwargs: Any) -> Any:
+            all_are_checked.wait()
+            return build(*args, **kwargs)
+
+        def request(_: int) -> None:
+            server = self._build_server(flavor_id=flavor, networks="none")
+            with suppress(OpenStackApiException):
+                self.api.post_server({"server": server})
+
+        patch = fixtures.MockPatchObject(
+            ComputeTaskAPI, "schedule_and_build_instances", wait_and_build
+        )
+        with patch, ThreadPoolExecutor(count) as threads:
+            list(threads.map(request, range(count)))
+        for _ in range(600):
+            ended = {name: self.in_status(name) for name in ("ACTIVE", "ERROR")}
+            statuses = Counter({name: len(servers) for name, servers in ended.items()})
+            if statuses.total() == count:
+                break
+            time.sleep(0.1)
+        return statuses
+
+    def in_status(self, status: str) -> list[Any]:
+        """Return the servers in a status."""
+        return list(self.api.get_servers(detail=False, search_opts={"status": status}))
+
+    def test_requests_at_the_same_moment(self) -> None:
+        """nova-conductor finds what flavors state; it has no part of cpu-tiers."""
+        self.start_nova_api()
+        stated = self.flavor("two", {PLAIN: "200", f"resources:{SHARES}": "200"}, vcpus=2)
+        statuses = self.boot_at_once(stated, 3)  # 600 of 500
+        assert statuses.total() == 3
+        assert statuses["ACTIVE"] <= 2
+        for server in (*self.in_status("ACTIVE"), *self.in_status("ERROR")):
+            self._delete_server(server)
+        assert self.usage() == 0
+        # In this process, nova-conductor has the seams of nova-api.
+        self.flags(recheck_quota=False, group="quota")
+        assert self.boot_at_once(self.gold, 3) == {"ACTIVE": 3, "ERROR": 0}
+        assert self.usage() == 600
+        with self.refused(usage=600, delta=25):
+            self.boot(self.silver)
+        self._delete_server(self.in_status("ACTIVE")[0])
+        self.boot(self.silver)  # 425 of 500
+
+    def usage(self) -> int:
+        """Return the shares that Placement says the project has in use."""
+        url = f"/usages?project_id={self.api.project_id}"
+        usages = self.placement.get(url, version="1.9").body["usages"]
+        return int(usages.get(SHARES, 0))
+
+    def test_a_keystone_that_does_not_answer(self) -> None:
+        """Each request that a limit is for ends as in a stock Nova; all others are carried out."""
+        self.start_host("two", **{SHARES: 800})
+        stock, ours = map(self.outcomes_without_keystone, (False, True))
+        assert ours == stock
+        assert stock["boot"] == stock["resize"] == stock["unshelve"] == 500
+
+    def outcomes_without_keystone(self, counts_shares: bool) -> dict[str, int]:
+        """Return the status of the refusal of each request, or 0."""
+        self.start_nova_api(counts_shares=counts_shares)
+        server, shelved = self.boot(self.gold), self.boot(self.gold)
+        self._shelve_server(shelved)
+        actions: dict[str, Callable[[], object]] = {
+            "boot": lambda: self.boot(self.gold),
+            "resize": lambda: self._resize_server(server, self.silver),
+            "unshelve": lambda: self._unshelve_server(shelved),
+            "rebuild": lambda: self._rebuild_server(server, OTHER_IMAGE),
+            "delete": lambda: self._delete_server(server),
+        }
+        with fixtures.MockPatch(CONNECTION, side_effect=SessionInitError("down")):
+            outcomes = {name: self.outcome(action) for name, action in actions.items()}
+        self._unshelve_server(shelved)
+        self._delete_server(shelved)
+        return outcomes
+
+    @staticmethod
+    def outcome(action: Callable[[], object]) -> int:
+        """Return the status of a refusal, or 0."""
+        try:
+            action()
+        except OpenStackApiException as error:
+            return int(error.response.status_code)
+        return 0
 
     def test_requests_to_placement_and_keystone(self) -> None:
         """With the option off, those of Nova; with the option on, those of one more limit."""
