@@ -1,5 +1,6 @@
 """A real cloud for the tests of a module: contrib/one-node-cloud in a folder of its own."""
 
+import fcntl
 import os
 import subprocess
 from collections.abc import Iterator
@@ -27,12 +28,15 @@ def cloud(one_node_cloud: Path) -> Iterator[None]:
     if refused.returncode:
         pytest.skip(f"this machine gives no namespaces: {refused.stderr.decode().strip()}")
     folder = os.environ.get("ONE_NODE_CLOUD", str(CLOUD))
-    subprocess.run([one_node_cloud, "up"], check=True)
-    machine = Path(folder, "unshare.pid").read_text().strip()
-    try:
-        yield
-    finally:
-        subprocess.run([one_node_cloud, "down"], check=True)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    with Path(folder, "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another run of the tests may have its cloud there
+        subprocess.run([one_node_cloud, "up"], check=True)
+        machine = Path(folder, "unshare.pid").read_text().strip()
+        try:
+            yield
+        finally:
+            subprocess.run([one_node_cloud, "down"], check=True)
     processes = subprocess.run(["pgrep", "--full", folder], capture_output=True, check=False)
     assert not processes.stdout
     assert folder not in Path("/proc/mounts").read_text()

@@ -1,6 +1,7 @@
 """Programs beside a test: stopped by process id, and with the end of the log on failure."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -14,6 +15,9 @@ LAST_LINES = 40
 PATIENCE = 120
 """Seconds; a busy machine takes a fifth of it."""
 ROOT = Path(__file__).parents[2]
+
+_PORTS: list[socket.socket] = []
+"""The names of the ports that this process has to itself."""
 
 
 @dataclass(kw_only=True)
@@ -150,11 +154,23 @@ def stop(daemons: Sequence[Daemon]) -> None:
 
 
 def free_port() -> int:
-    """Return a free port of the loopback interface."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+    """Return a port of the loopback interface that this process has to itself until it ends.
+
+    Linux gives connections the ports from 32768 on, so no client takes the port before its
+    server does. A second run of the tests sees that the name of the port is taken.
+    """
+    for port in random.sample(range(20_000, 32_768), 1000):
+        name = socket.socket(socket.AF_UNIX)
+        try:
+            name.bind(f"\0cpu-tiers-test-port-{port}")
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            name.close()
+            continue
+        _PORTS.append(name)
+        return port
+    raise OSError("no free port from 20000 to 32767")
 
 
 def listens(port: int) -> bool:
