@@ -331,7 +331,8 @@ def _entries(path: str, document: Any) -> Iterator[ProviderEntry]:
     if not isinstance(providers, list):
         raise ValueError("providers is no list")
     for provider in providers:
-        identification = _mapping(_mapping(provider, "a provider").get("identification"), "its")
+        given = _mapping(provider, "a provider").get("identification")
+        identification = _mapping(given, "the identification of a provider")
         if len(identification) != 1 or not identification.keys() <= {"uuid", "name"}:
             raise ValueError("identification needs either uuid or name")
         ((by, key),) = identification.items()
