@@ -125,6 +125,14 @@ class CandidatesAnswer:
         summaries = map(self.provider_summaries.__getitem__, request.mappings.get("", ()))
         return any(not set(traits).isdisjoint(summary["traits"]) for summary in summaries)
 
+    def roots_with(self, classes: frozenset[str]) -> frozenset[str]:
+        """Return the root providers of the trees with an inventory of any resource class."""
+        return frozenset(
+            summary["root_provider_uuid"]
+            for summary in self.provider_summaries.values()
+            if not classes.isdisjoint(summary["resources"])
+        )
+
     def without_hosts(self, roots: Container[str]) -> "CandidatesAnswer":
         """Return the answer without the candidates of some hosts; their summaries are kept."""
         left_out = {

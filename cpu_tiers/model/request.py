@@ -115,6 +115,8 @@ class CandidateQuery(NamedTuple):
     :param root_required: the traits that the root provider must have, even if the root
         provider serves none of the groups.
     :param root_forbidden: the traits that the root provider must not have.
+    :param absent: the resource classes of which the host must not have an inventory. Placement has
+        no such parameter: its candidates of other hosts are left out of the answer.
     """
 
     groups: tuple[RequestGroup, ...]
@@ -122,6 +124,7 @@ class CandidateQuery(NamedTuple):
     same_subtree: tuple[tuple[str, ...], ...] = ()
     root_required: frozenset[str] = frozenset()
     root_forbidden: frozenset[str] = frozenset()
+    absent: frozenset[str] = frozenset()
 
     @property
     def microversion(self) -> tuple[int, int]:

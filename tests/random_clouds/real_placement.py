@@ -135,9 +135,8 @@ def as_sent(query: str, aggregate: str = "") -> str:
 
 
 def as_vcpu(queries: Sequence[str]) -> list[str]:
-    """Return Nova's second queries for dedicated CPUs of a server without NUMA nodes, if any."""
-    has_nodes = any("resources_PROC1" in query for query in queries)
-    return [re.sub(r"\bPCPU:", "VCPU:", q) for q in queries if "PCPU:" in q and not has_nodes]
+    """Return Nova's second queries for dedicated CPUs, if any."""
+    return [re.sub(r"\bPCPU:", "VCPU:", query) for query in queries if "PCPU:" in query]
 
 
 def most(

@@ -98,7 +98,7 @@ class Explain(NovaConfCommand, ShowCommand):
         order = Ranking()
         if explanation.candidates:
             specs = server.flavor.extra_specs
-            order = ranking(explanation, queries.first[0], conf.filter_scheduler, specs, weighed)
+            order = ranking(explanation, queries.queries[0], conf.filter_scheduler, specs, weighed)
         nearest, show_all = explanation.nearest(), parsed_args.all
         not_looked_at = [
             *(*queries.left_out, *unknown_additions(conf, cloud, server.image)),

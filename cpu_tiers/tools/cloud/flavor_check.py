@@ -213,8 +213,7 @@ def _check(
     faults.faults += _faults(server, translators, step)
     with faults:
         server_queries = queries_of(conf, server, cloud=cloud)
-        queries, left_out = server_queries.first, server_queries.left_out
-        queries += server_queries.otherwise
+        queries, left_out = server_queries
     return _Checked(source, faults, server.flavor, queries, left_out)
 
 

@@ -6,7 +6,7 @@ import math
 import random
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -87,23 +87,27 @@ def _read_requests(
     return streams, demands
 
 
-def _without_unusable_hosts(snapshot: Snapshot, demands: Demands) -> Snapshot:
-    """Return the snapshot without the hosts that get no server, and log these hosts.
+def _without_unusable_hosts(
+    snapshot: Snapshot, demands: Demands
+) -> tuple[Snapshot, Collection[str]]:
+    """Return the snapshot without hosts without an anchor, and the hosts without nova-compute.
 
-    Hosts whose nova-compute is disabled stay: their trait keeps servers from them.
+    Neither get servers, and the log says so. Placement answers with candidates of the latter.
+    Hosts whose nova-compute is disabled have a trait that keeps servers from them.
     """
     states = snapshot.service_states()
     tell_unknown_states(states)
-    lacking = dict(states.lacking)
+    without_anchor = dict[str, str]()
     if knows_nodes(query for demand in demands.values() for query in demand.queries):
         trees = ProviderIndex(snapshot.providers).trees()
-        lacking |= {root: ANCHOR for root, tree in trees.items() if is_without_anchor(tree)}
+        without_anchor = {root: ANCHOR for root, tree in trees.items() if is_without_anchor(tree)}
+    lacking = {**states.lacking, **without_anchor}
     for constraint in sorted(set(lacking.values())):
         roots = [root for root, name in lacking.items() if name == constraint]
         _, names = snapshot.without_trees(roots)
         hosts = f"{count_of(len(names), 'host')} ({join_names(names)})"
         LOG.warning("Left out for lack of %s: %s", constraint, hosts)
-    return snapshot.without_trees(lacking)[0]
+    return snapshot.without_trees(without_anchor)[0], states.lacking
 
 
 def _flavors(
@@ -178,13 +182,12 @@ def _demands(
         with faults:
             queries = queries_of(conf, server)
             tell_left_out(flavor, queries.left_out)
-            has_nodes = len(queries.first) > 1
+            has_nodes = bool(server.nodes)
             plain = queries_of(conf, server._replace(query_numa=False)) if has_nodes else None
             demands[flavor.name] = Demand(
                 flavor=flavor.name,
-                queries=queries.first,
-                otherwise=queries.otherwise,
-                weighed=plain.first[0] if plain else None,
+                queries=queries.queries,
+                weighed=plain.queries[0] if plain else None,
                 shares=effective_shares(flavor),
                 tier=_tier(server, tiers),
             )
@@ -264,10 +267,10 @@ class Simulate(NovaConfCommand, ListCommand):
         faults.raise_if_any()
         assert snapshot is not None, "a fault was raised"  # noqa: S101  # narrows the type
         streams, demands = _read_requests(parsed_args, conf, snapshot, tiers)
-        snapshot = _without_unusable_hosts(snapshot, demands)
+        snapshot, closed = _without_unusable_hosts(snapshot, demands)
         tell_unknown_additions(conf)
         tell_notes_on_weighers(conf)
-        results = _run(parsed_args, snapshot, policies, streams, demands)
+        results = _run(parsed_args, snapshot, closed, policies, streams, demands)
         texts = verdict(results, has_same_requests=bool(parsed_args.requests))
         if parsed_args.html:
             page = simulation_page(results, tier_names(demands), texts).html()
@@ -289,6 +292,7 @@ class Simulate(NovaConfCommand, ListCommand):
 def _run(
     parsed_args: Namespace,
     snapshot: Snapshot,
+    closed: Collection[str],
     policies: Sequence[Policy],
     streams: Streams,
     demands: Demands,
@@ -301,7 +305,7 @@ def _run(
             cloud = snapshot.cloud(is_empty=parsed_args.empty)
             # Not for secrets: a seed repeats a simulation.
             ties = random.Random(seed) if len(streams) > 1 else None  # noqa: S311
-            scheduler = Scheduler(cloud, policy, ties)
+            scheduler = Scheduler(cloud, policy, ties, closed)
 
             def tell(number: int, _: int, before: int = done) -> None:
                 line.tell_number("requests", before + number, total)

@@ -92,7 +92,7 @@ def tier_flavors(
             queries = queries_of(conf, server._replace(flavor=flavor), member_of, cloud)
             shares = effective_shares(flavor)
             tier = None if shares is None else Fraction(shares.weight(flavor.vcpus), flavor.vcpus)
-            has_cpus = not CPUS.isdisjoint(queries.first[0].resources())
+            has_cpus = not CPUS.isdisjoint(queries.queries[0].resources())
             rated = _Rated(is_plain(flavor), flavor, queries)
             by_tier.setdefault((has_cpus, tier), []).append(rated)
             if pair_faults(flavor, query_vcpu_shares=True):
@@ -134,7 +134,7 @@ def _representative(
     tier: str, flavors: Sequence[_Rated], common: Mapping[Amounts, int]
 ) -> TierFlavor:
     def order(rated: _Rated) -> tuple[object, ...]:
-        servers = common.get(_amounts(rated.queries.first[0].resources()), 0)
+        servers = common.get(_amounts(rated.queries.queries[0].resources()), 0)
         flavor = rated.flavor
         return not rated.is_plain, -servers, flavor.vcpus, flavor.memory_mb, flavor.name
 

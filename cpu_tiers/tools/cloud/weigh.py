@@ -15,6 +15,7 @@ from oslo_config import cfg
 from cpu_tiers import extensions
 from cpu_tiers.conf.weigher import class_weights, configured_scorings, idle_names, request_traits
 from cpu_tiers.model.candidates import CandidatesAnswer
+from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.service_states import NOT_ASKED, ServiceStates
 from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
 from cpu_tiers.tools.frame.documents import read_json
@@ -36,7 +37,7 @@ from cpu_tiers.tools.frame.server_request import (
 )
 from cpu_tiers.tools.frame.terminal import HINT, MOST_LINES, ProgressLine
 from cpu_tiers.tools.placement.candidate_answer import read_answer, read_candidate_list
-from cpu_tiers.tools.placement.candidates import CandidateSurvey, ServerCandidates
+from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.translators import ServerRequest, translate
 from cpu_tiers.weights import SCORINGS, Scoring, make_forest
 from cpu_tiers.weights.forest import Forest
@@ -87,7 +88,7 @@ class Weigh(NovaConfCommand, ListCommand):
         conf = self.nova_conf()
         options = conf.filter_scheduler
         scoring = self._scoring(parsed_args, options)
-        server, ((query, *_), answer, names), states = self._candidates(parsed_args, conf)
+        server, query, answer, names, states = self._candidates(parsed_args, conf)
         specs = server.flavor.extra_specs
         if not answer.allocation_requests:
             LOG.info("No host has a candidate; `explain` shows why.")
@@ -142,24 +143,25 @@ class Weigh(NovaConfCommand, ListCommand):
 
     def _candidates(
         self, parsed_args: Namespace, conf: cfg.ConfigOpts
-    ) -> tuple[ServerRequest, ServerCandidates, ServiceStates]:
+    ) -> tuple[ServerRequest, CandidateQuery, CandidatesAnswer, Mapping[str, str], ServiceStates]:
+        """Return the server, the query that is weighed, its candidates and the names of hosts."""
         cloud = self.cloud_source(parsed_args, conf)
         if not parsed_args.candidates:
             self.find_tiers(conf, cloud)
         server = read_source(parsed_args, conf, cloud)
         if parsed_args.candidates:
-            return server, _in_file(parsed_args, conf, server), NOT_ASKED
+            return server, *_in_file(parsed_args, conf, server), {}, NOT_ASKED
         tell_unknown_additions(conf, cloud, server.image)
         wanted = aggregate_uuids(parsed_args.aggregate, cloud.services)
         queries = queries_of(conf, server, wanted, cloud)
         states = cloud.service_states
         with ProgressLine("asking Placement"), cloud.placement() as client:
             survey = CandidateSurvey.of_servers(client, [queries], states)
-            candidates = survey.of_server(queries)
-            names, _ = survey.host_names(candidates.answer.hosts())
+            answer = survey.of_server(queries)
+            names, _ = survey.host_names(answer.hosts())
             tell_unknown_states(states)
             tell_left_out(server.flavor, queries.left_out)
-            return server, candidates._replace(names=names), states
+            return server, queries.queries[0], answer, names, states
 
 
 def _offer_candidates(forest: Forest, answer: CandidatesAnswer) -> None:
@@ -186,7 +188,7 @@ def _warn_of_idle_names(options: cfg.ConfigOpts.GroupAttr, answer: CandidatesAns
 
 def _in_file(
     parsed_args: Namespace, conf: cfg.ConfigOpts, server: ServerRequest
-) -> ServerCandidates:
+) -> tuple[CandidateQuery, CandidatesAnswer]:
     """Return the candidates in a file, which has no names of hosts."""
     where = parsed_args.candidates
     translators = extensions.load(extensions.TRANSLATORS)
@@ -197,7 +199,7 @@ def _in_file(
         if isinstance(document, list)  # and no body of an answer
         else read_answer(document, where=where)
     )
-    return ServerCandidates([query], answer.usable())
+    return query, answer.usable()
 
 
 def _rounded(score: float) -> str:

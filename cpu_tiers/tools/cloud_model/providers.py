@@ -144,6 +144,11 @@ class HostLayout:
             yield number
             number = self.places[number].parent
 
+    @property
+    def own_classes(self) -> frozenset[str]:
+        """Return the resource classes of the tree itself."""
+        return frozenset(name for each in self.places if each.is_own for name, _ in each.stocks)
+
     def stock(self, number: int, name: str, amount: int) -> int | None:
         """Return the inventory of a provider that an amount of a resource class is taken of.
 

@@ -207,6 +207,7 @@ class Solver:
         self.is_possible = (
             query.root_required <= root
             and query.root_forbidden.isdisjoint(root)
+            and query.absent.isdisjoint(layout.own_classes if query.absent else ())
             and all(group.is_possible() for group in self._groups)
         )
         """Whether the hosts could serve the query if nothing was allocated."""

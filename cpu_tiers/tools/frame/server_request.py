@@ -237,7 +237,7 @@ def tell_number_of_nodes(
         with suppress(InvalidInput):  # pages that do not divide the memory of a node
             queries = queries_of(conf, server._replace(flavor=flavor), member_of, cloud)
             survey = CandidateSurvey.of_servers(client, [queries])
-            if hosts := survey.of_server(queries).answer.hosts():
+            if hosts := survey.of_server(queries).hosts():
                 having = "1 host has" if len(hosts) == 1 else f"{len(hosts):,} hosts have"
                 LOG.info("With %s=%d, %s candidates.", NODES, count, having)
                 return

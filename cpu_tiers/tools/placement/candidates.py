@@ -6,8 +6,7 @@ all hosts. A function raises ``PlacementError`` if Placement does not answer, or
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import COMPUTE_NODE, MEMORY_MB, PCPU, VCPU
@@ -35,23 +34,6 @@ def states_of(client: PlacementClient, services: Iterable[ComputeService]) -> Se
     """Return the states of all compute hosts, with a request to Placement for their names."""
     hosts = client.providers_with_trait(COMPUTE_NODE)
     return service_states({host.uuid: host.name for host in hosts}, services)
-
-
-class ServerCandidates(NamedTuple):
-    """The candidates of a server.
-
-    :param queries: the queries of which nova-scheduler takes the answer.
-    :param answer: the usable candidates.
-    :param names: the names of all hosts by the uuid of the root provider.
-    """
-
-    queries: Sequence[CandidateQuery]
-    answer: CandidatesAnswer
-    names: Mapping[str, str] = MappingProxyType({})
-
-    def hosts(self) -> frozenset[str]:
-        """Return the root providers of the hosts that have a candidate."""
-        return frozenset(self.answer.by_host() if self.answer.allocation_requests else ())
 
 
 class CandidateSurvey:
@@ -90,39 +72,28 @@ class CandidateSurvey:
         states: ServiceStates = NOT_ASKED,
     ) -> Self:
         """Return the survey for the queries of several servers."""
-        queries = [q for server in servers for q in (*server.first, *server.otherwise)]
-        return cls(client, queries, states)
+        return cls(client, [q for server in servers for q in server.queries], states)
 
-    def of_server(self, queries: ServerQueries) -> ServerCandidates:
-        """Return the usable candidates of the queries for a server.
-
-        nova-scheduler leaves out hosts after it has chosen one of the two kinds of queries.
-        """
-        chosen, answer = queries.first, self.answer(queries.first)
-        if queries.otherwise and not answer.allocation_requests:
-            chosen, answer = queries.otherwise, self.answer(queries.otherwise)
-        if self.states.lacking:
-            answer = answer.without_hosts(self.states.lacking)
-        return ServerCandidates(chosen, answer)
+    def of_server(self, queries: ServerQueries) -> CandidatesAnswer:
+        """Return the usable candidates of a server on the hosts that nova-scheduler may choose."""
+        answer = self.answer(queries.queries)
+        return answer.without_hosts(self.states.lacking) if self.states.lacking else answer
 
     def answer(self, queries: Sequence[CandidateQuery]) -> CandidatesAnswer:
         """Return the usable candidates of all queries."""
         return reduce(CandidatesAnswer.joined, map(self._answer, queries), _NOTHING)
 
-    def room_of(self, queries: ServerQueries) -> tuple[Sequence[CandidateQuery], CloudRoom]:
-        """Return the queries of which nova-scheduler takes the answer, and the room for servers.
+    def room_of(self, queries: ServerQueries) -> CloudRoom:
+        """Return the room for servers.
 
         The hosts of a cloud that is known are counted without the candidates of each host.
         """
         if (cloud := self._client.known_cloud) is None:
-            server = self.of_server(queries)
-            return server.queries, more_servers(server.answer)
+            return more_servers(self.of_server(queries))
         if self._free is None:
             self._free = FreeAmounts.of_cloud(cloud)
-        chosen, places = queries.first, Places(cloud, queries.first, self._free)
-        if queries.otherwise and not places.has_room(self._free):
-            chosen, places = queries.otherwise, Places(cloud, queries.otherwise, self._free)
-        return chosen, Count(places).room(self._free, self.states.lacking)
+        places = Places(cloud, queries.queries, self._free)
+        return Count(places).room(self._free, self.states.lacking)
 
     def host_names(self, candidates: Iterable[str] = ()) -> tuple[dict[str, str], tuple[str, ...]]:
         """Return the names of all compute hosts by the uuid of the root provider, sorted by name.
@@ -176,11 +147,14 @@ class CandidateSurvey:
                 return _NOTHING
             sent = known
         avoided = avoided_by(query)
-        key = sent.to_query_string(), avoided
+        key = sent.to_query_string(), avoided, query.absent
         if key not in self._answers:
             answer = self._client.candidates(sent)
             self.summaries |= answer.provider_summaries
-            self._answers[key] = answer.usable(avoided) if answer.allocation_requests else answer
+            if answer.allocation_requests:
+                answer = answer.usable(avoided)
+                answer = answer.without_hosts(answer.roots_with(query.absent))
+            self._answers[key] = answer
         return self._answers[key]
 
     def _without_absent_names(self, query: CandidateQuery) -> CandidateQuery | None:

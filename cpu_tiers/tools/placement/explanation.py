@@ -65,13 +65,11 @@ def explain(
     each provider of the hosts without candidates that lacks an amount of a requested class.
     """
     survey = CandidateSurvey.of_servers(client, [queries], states)
-    server = survey.of_server(queries)
-    candidates = server.hosts()
+    answer = survey.of_server(queries)
+    candidates = frozenset(answer.by_host())
     names, strangers = survey.host_names(candidates)
     others = [host for host in names if host not in candidates]
-    # Without any candidate, a host lacks what the first queries request.
-    asked = server.queries if candidates else queries.first
-    (reasons,) = read_reasons(client, survey, [asked], others, progress)
+    (reasons,) = read_reasons(client, survey, [queries.queries], others, progress)
     meant = list(filter(reasons.is_of_kind, others))
     if not meant and not candidates:
         meant = others
@@ -81,7 +79,7 @@ def explain(
     served_without = Counter(chain.from_iterable(map(reasons.alone, up)))
     return Explanation(
         names=names,
-        answer=server.answer,
+        answer=answer,
         candidates=candidates,
         without={name: len(candidates) + served_without[name] for name in reasons.names},
         reasons={host: host_reason(reasons, host, states) for host in meant},

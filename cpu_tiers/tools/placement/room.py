@@ -30,15 +30,10 @@ def read_room(
     and one for each provider of the hosts without room that lacks an amount of a requested class.
     """
     survey = CandidateSurvey.of_servers(client, flavors, states)
-    counted = [survey.room_of(flavor) for flavor in flavors]
-    rooms = [room for _, room in counted]
+    rooms = list(map(survey.room_of, flavors))
     names, _ = survey.host_names({host for room in rooms for host in room.hosts})
     full = {host for host in names if any(host not in room.hosts for room in rooms)}
-    # As for explain(): without any candidate, a host lacks what the first queries request.
-    queries = [
-        flavor_queries if room.hosts else flavor.first
-        for flavor, (flavor_queries, room) in zip(flavors, counted, strict=True)
-    ]
+    queries = [flavor.queries for flavor in flavors]
     reasons = read_reasons(client, survey, queries, full, progress)
     return [
         _with_full_hosts(room, flavor_reasons, names, states)
@@ -71,7 +66,7 @@ def count_more(
 ) -> list[CloudRoom]:
     """Return the result of :func:`read_room` with fewer requests, and only for hosts with room."""
     survey = CandidateSurvey.of_servers(client, flavors, states)
-    return [survey.room_of(flavor)[1] for flavor in flavors]
+    return list(map(survey.room_of, flavors))
 
 
 def _limit(reason: HostReason) -> str:

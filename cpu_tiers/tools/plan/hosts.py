@@ -20,7 +20,6 @@ from cpu_tiers.tools.cloud_model.providers import HostProviders, Row
 from cpu_tiers.tools.room.count import Count
 from cpu_tiers.tools.room.free import Amounts, FreeAmounts, group_row
 from cpu_tiers.tools.room.places import Places
-from cpu_tiers.tools.room.server_queries import ServerQueries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +92,8 @@ class Migration(NamedTuple):
 
 def kind_of(queries: Iterable[CandidateQuery]) -> str:
     """Return a text that is equal for equal queries."""
-    return "|".join(query.to_query_string() for query in queries)
+    texts = (f"{query.to_query_string()}{sorted(query.absent)}" for query in queries)
+    return "|".join(texts)
 
 
 @dataclass(slots=True)
@@ -197,17 +197,6 @@ class Hosts:
         places = self.of_kind(kind_of(queries), queries)
         self._of_new.add(places)
         return places
-
-    def asked(self, queries: ServerQueries) -> tuple[CandidateQuery, ...]:
-        """Return the queries of a new server of which nova-scheduler takes the answer.
-
-        Without room now, those are returned for which moves can make room.
-        """
-        first, free = self.of_new(queries.first), self.room()
-        if not queries.otherwise or first.has_room(free):
-            return queries.first
-        is_first = not self.of_new(queries.otherwise).has_room(free) and first.is_ever()
-        return queries.first if is_first else queries.otherwise
 
     def suits(self, server: Server) -> bool:
         """Tell whether its host suits a server but for amounts: traits, units, aggregates."""

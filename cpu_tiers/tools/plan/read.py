@@ -15,7 +15,7 @@ from typing import Protocol
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.names import DISK_GB, PCPU
+from cpu_tiers.model.names import DISK_GB
 from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.cloud_model.cloud import Allocations
@@ -79,6 +79,7 @@ def as_resident(server: Server) -> Server:
                 name for name in query.root_required if not name.startswith(_BOUND)
             ),
             root_forbidden=query.root_forbidden - {DISABLED_TRAIT},
+            absent=frozenset(),
         )
         for query in server.queries
     )
@@ -226,7 +227,7 @@ class _PlanReader:
         key = repr((flavor, image))
         if key not in self._of_flavor:
             try:
-                self._of_flavor[key] = self._with_fallback(self._queries_of(flavor, image)), ""
+                self._of_flavor[key] = self._queries_of(flavor, image).queries, ""
             except InvalidInput as error:
                 self._of_flavor[key] = (), f"its flavor or image has faults: {error}"
         queries, fault = self._of_flavor[key]
@@ -239,24 +240,6 @@ class _PlanReader:
             query._replace(groups=query.groups + ports, group_policy=query.group_policy or "none")
             for query in queries
         ), ""
-
-    def _with_fallback(self, queries: ServerQueries) -> tuple[CandidateQuery, ...]:
-        """Return the queries of a migration to a given host, one of which the host has to serve.
-
-        nova-scheduler asks for VCPU in place of PCPU where the host has no candidate with PCPU. A
-        host with dedicated CPUs then refuses the server.
-        """
-        trees = self._trees.trees()
-        shared = frozenset(
-            name
-            for root, name in self._names.items()
-            if not any(PCPU in provider.inventories for provider in trees[root])
-        )
-        trait = self._trait(shared) if queries.otherwise else ""
-        return queries.first + tuple(
-            query._replace(root_required=query.root_required | {trait})
-            for query in queries.otherwise
-        )
 
     def _trait(self, hosts: frozenset[str]) -> str:
         """Return the trait that only some hosts have."""

@@ -67,7 +67,7 @@ class PlanRelieve(PlanCommand):
             )
 
         queries = super().queries(flavor, image)
-        return queries._replace(first=changed(queries.first), otherwise=changed(queries.otherwise))
+        return queries._replace(queries=changed(queries.queries))
 
     def _short(self, hosts: Hosts, paths: Iterable[str]) -> dict[str, set[str]]:
         """Return the servers that audits name as short, by the root provider of their host."""

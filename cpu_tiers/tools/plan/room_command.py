@@ -45,7 +45,7 @@ class PlanRoom(PlanCommand):
         queries = queries_of(self.conf, request_of(self.conf, flavor), aggregates, self.source)
         self.is_most = parsed_args.count is None
         question = Question(
-            room=hosts.asked(queries), wanted=parsed_args.count, most_moves=parsed_args.moves
+            room=queries.queries, wanted=parsed_args.count, most_moves=parsed_args.moves
         )
         plan = self.plan(hosts, question)
         stay = [(server, server.stays) for server in hosts.servers if server.stays]

@@ -149,15 +149,6 @@ class Places:
             for solution in (solver.each(stocks) if solver else ())
         ]
 
-    def has_room(self, free: FreeAmounts) -> bool:
-        """Tell whether any host has a place with room, whatever its nova-compute is."""
-        hosts = (host for host in self.cloud.hosts if not host.is_pool)
-        return any(True for host in hosts for _ in self.now(host, free))
-
-    def is_ever(self) -> bool:
-        """Tell whether any host has a place as if it had no servers."""
-        return any(self.ever(host)[0] for host in self.cloud.hosts if not host.is_pool)
-
     def _on_empty(self, host: HostProviders) -> tuple[Sequence[Place], bool]:
         solvers, prepared = self.prepared(host)
         if prepared is not None:

@@ -99,22 +99,20 @@ DEFAULTS = SchedulerOptions()
 class ServerQueries(NamedTuple):
     """The queries for a server.
 
-    :param first: a host with a candidate of any of these queries is enough.
-    :param otherwise: the queries that nova-scheduler sends if ``first`` have no candidate: a
-        server with dedicated CPUs may go to a host that reports no PCPU.
+    :param queries: a host with a candidate of any of these queries is enough. nova-scheduler sends
+        them all and joins the answers, as for dedicated CPUs, which a host that reports no PCPU
+        gives as VCPU.
     :param left_out: the extra specs by which the server asks for something that the queries do
         not have: no answer knows whether a host has it.
     """
 
-    first: tuple[CandidateQuery, ...]
-    otherwise: tuple[CandidateQuery, ...] = ()
+    queries: tuple[CandidateQuery, ...]
     left_out: tuple[str, ...] = ()
 
     @property
     def classes(self) -> frozenset[str]:
         """Return the resource classes of all queries; their names may be those of traits, too."""
-        queries = (*self.first, *self.otherwise)
-        return frozenset(name for query in queries for name in query.resources())
+        return frozenset(name for query in self.queries for name in query.resources())
 
 
 def server_queries(
@@ -146,10 +144,9 @@ def server_queries(
         filtered = tuple(_in_aggregates(query, member_of, closed) for query in filtered)
     unknown = left_out(server.flavor, options)
     is_pinned = server.guest.policy == "dedicated" and server.own_groups.amount(PCPU) is None
-    if server.nodes or not is_pinned or options.disable_fallback_pcpu_query:
-        return ServerQueries(filtered, left_out=unknown)
-    otherwise = tuple(_as_vcpu(query, server) for query in filtered)
-    return ServerQueries(filtered, otherwise, unknown)
+    if is_pinned and not options.disable_fallback_pcpu_query:
+        filtered += tuple(_as_vcpu(query, server) for query in filtered)
+    return ServerQueries(filtered, unknown)
 
 
 def asks_for_devices(server: ServerRequest) -> bool:
@@ -266,15 +263,21 @@ def _in_aggregates(
 
 
 def _as_vcpu(query: CandidateQuery, server: ServerRequest) -> CandidateQuery:
-    """Return the second query of Nova: all CPUs as VCPU, without emulator threads."""
+    """Return the second query of Nova: all CPUs as VCPU, without emulator threads.
+
+    Placement also answers with hosts that have dedicated CPUs, and no free ones: Nova's
+    NUMATopologyFilter, or the claim of nova-compute, refuses them.
+    """
+    vcpus = {"": server.flavor.vcpus}
+    vcpus |= {f"_PROC{number}": len(node.cpus) for number, node in enumerate(server.nodes, 1)}
 
     def changed(group: RequestGroup) -> RequestGroup:
-        if group.suffix or PCPU not in group.resources:
+        if group.suffix not in vcpus or PCPU not in group.resources:
             return group
         others = {name: n for name, n in group.resources.items() if name != PCPU}
-        return group._replace(resources={VCPU: server.flavor.vcpus, **others})
+        return group._replace(resources={VCPU: vcpus[group.suffix], **others})
 
-    return query._replace(groups=tuple(map(changed, query.groups)))
+    return query._replace(groups=tuple(map(changed, query.groups)), absent=query.absent | {PCPU})
 
 
 def novas_traits(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -77,6 +77,8 @@ def simulate(
 
     At the time of a departure and of an arrival, the departure is first.
 
+    The hosts that are closed to the scheduler are no part of the outcome.
+
     :param cloud: is changed; the scheduler chooses hosts of this cloud.
     :param demands: by the name of the flavor.
     :param residents: the allocations of the servers that are there from the beginning.
@@ -92,13 +94,14 @@ def simulate(
         if number % step == 0 or number == len(arrivals) - 1:
             course.append(stream.moment(number, arrival.time))
     useful = {root for demand in demands.values() for root in scheduler.with_room(demand)}
-    hosts = [host for host in cloud.hosts if host.is_host]
+    closed = scheduler.closed
+    hosts = [host for host in cloud.hosts if host.is_host and host.root not in closed]
     servers = [*stream.running.values(), *map(PlacedServer.resident, residents)]
     return Outcome(
         taken=stream.taken,
         refused=stream.refused,
         first_refused=first_refused,
-        free=_free(cloud.hosts),
+        free=_free(host for host in cloud.hosts if host.root not in closed),
         stranded=_free(host for host in hosts if host.root not in useful),
         whole_hosts=stream.empty.count,
         empty_hosts=stream.empty.mean,
@@ -128,7 +131,7 @@ class _Stream:
         self.taken: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.running: dict[int, PlacedServer] = {}
-        self.empty = _EmptyHosts(cloud, arrivals[0].time if arrivals else 0.0)
+        self.empty = _EmptyHosts(cloud, scheduler.closed, arrivals[0].time if arrivals else 0.0)
         self.core_hours = _CoreHours(arrivals)
 
     def take(self, number: int, arrival: Arrival) -> bool:
@@ -172,10 +175,12 @@ class _EmptyHosts:
         passed.
     """
 
-    def __init__(self, cloud: SimulatedCloud, time: float) -> None:
+    def __init__(self, cloud: SimulatedCloud, closed: Collection[str], time: float) -> None:
         self._cloud = cloud
         self._moment = cloud.moment
-        self._hosts = {host.root: host for host in cloud.hosts if host.is_host}
+        self._hosts = {
+            host.root: host for host in cloud.hosts if host.is_host and host.root not in closed
+        }
         self._empty = {root for root, host in self._hosts.items() if _is_whole(host)}
         self._begin = self._time = time
         self._sum = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from cpu_tiers.extra_specs.shares import Shares
 from cpu_tiers.model.candidates import AllocationRequest
@@ -28,10 +28,7 @@ from cpu_tiers.weights.scoring import CostScoring
 class Demand:
     """The queries for a server of a flavor.
 
-    :param queries: the query, and the second query of a server with NUMA nodes, which is for hosts
-        that do not report their nodes.
-    :param otherwise: the queries that nova-scheduler sends if no host has a candidate of
-        ``queries``.
+    :param queries: a host with a candidate of any query is enough.
     :param weighed: the query without the groups of NUMA nodes, whose request groups the weigher of
         nova-scheduler counts; ``None`` if it is the first query.
     :param shares: the CPU shares of the flavor; ``None`` without a tier.
@@ -40,7 +37,6 @@ class Demand:
 
     flavor: str
     queries: tuple[CandidateQuery, ...]
-    otherwise: tuple[CandidateQuery, ...] = ()
     weighed: CandidateQuery | None = None
     shares: Shares | None = None
     tier: str = ""
@@ -265,18 +261,24 @@ class Scheduler:
 
     :param ties: chooses among hosts of the same weight; without it, the first host of the snapshot
         is chosen.
+    :param closed: the root providers of hosts that take no servers. Placement answers with their
+        candidates, and nova-scheduler leaves them out.
     """
 
     def __init__(
-        self, cloud: SimulatedCloud, policy: Policy, ties: random.Random | None = None
+        self,
+        cloud: SimulatedCloud,
+        policy: Policy,
+        ties: random.Random | None = None,
+        closed: Collection[str] = (),
     ) -> None:
-        self._cloud = cloud
+        self._cloud, self.closed = cloud, closed
         self._policy = policy
         self._ties = ties
         self._states = HostStates(cloud.hosts)
         self._moment = cloud.moment
         self._order = {host.root: number for number, host in enumerate(cloud.hosts)}
-        self._candidates: dict[str, tuple[_Candidates, ...]] = {}
+        self._candidates: dict[str, _Candidates] = {}
         self._history = History()
 
     def choose(self, demand: Demand) -> tuple[str, AllocationRequest] | None:
@@ -299,18 +301,13 @@ class Scheduler:
         self._states.count(root, servers)
 
     def _of(self, demand: Demand) -> tuple[_Candidates, list[str]]:
-        """Return the candidates of the first queries, or of the others if no host has any."""
-        known = self._candidates.get(demand.flavor)
-        if known is None:
-            second = replace(demand, queries=demand.otherwise, otherwise=(), weighed=None)
-            known = self._candidates[demand.flavor] = tuple(
-                _Candidates(self._cloud, each, self._policy, self._history)
-                for each in (demand, *((second,) if demand.otherwise else ()))
-            )
-        for candidates in known:
-            if hosts := candidates.hosts():
-                return candidates, hosts
-        return known[0], []
+        """Return the candidates, and the hosts that have room and are open."""
+        candidates = self._candidates.get(demand.flavor)
+        if candidates is None:
+            candidates = _Candidates(self._cloud, demand, self._policy, self._history)
+            self._candidates[demand.flavor] = candidates
+        hosts = candidates.hosts()
+        return candidates, [h for h in hosts if h not in self.closed] if self.closed else hosts
 
     def _best(self, hosts: list[str], scores: Scores | None) -> str:
         self._states.apply(self._cloud.changes(self._moment))

@@ -129,6 +129,12 @@ class Scene:
             if DISABLED in host["traits"]
             or (cloud["services"] and host["uuid"] not in cloud["services"])
         }
+        roots = {each["uuid"]: each["uuid"] for each in cloud["providers"]}
+        for each in cloud["providers"]:  # parents come first
+            roots[each["uuid"]] = roots.get(each["parent_uuid"], each["uuid"])
+        self.dedicated = {
+            roots[each["uuid"]] for each in cloud["providers"] if "PCPU" in each["inventories"]
+        }
         self.host_of: dict[str, str] = {}
         placement.load(cloud)
         commands.write(cloud)
@@ -145,12 +151,13 @@ class Scene:
     def candidates(self, flavor: Json, aggregate: str = "") -> list[Candidate]:
         """Return the candidates of a server on the hosts that take servers.
 
-        Without any candidate, Nova asks for dedicated CPUs as VCPU. It looks later which hosts
-        take servers, so a host that is down keeps it from the second queries.
+        Nova asks for dedicated CPUs as VCPU, too, which hosts without dedicated CPUs give.
         """
         sent = [as_sent(query, aggregate) for query in flavor["queries"]]
-        found = self.placement.candidates(sent) or self.placement.candidates(as_vcpu(sent))
-        return [candidate for candidate in found if candidate.host not in self.closed]
+        found = {key: each for each in self.placement.candidates(sent) for key in [str(each)]}
+        shared = self.placement.candidates(as_vcpu(sent))
+        found |= {str(each): each for each in shared if each.host not in self.dedicated}
+        return [candidate for candidate in found.values() if candidate.host not in self.closed]
 
     def boot(self) -> None:
         """Let servers claim drawn candidates, some of them in a group, and take from pools."""
@@ -226,13 +233,7 @@ class Scene:
                 self.placement.claim(consumer, claim.allocations)
             left = self.candidates(flavor)
             self.placement.release(consumers)
-            # Nova goes on with VCPU where PCPU is all taken.
-            if left and number and as_vcpu(flavor["queries"]):
-                self.seen["VCPU after PCPU"] += 1
-                return
             self.law("no further candidate", not left, name, number)
-        if self.closed and as_vcpu(flavor["queries"]):
-            return  # nova-scheduler leaves closed hosts out after it has chosen the queries
         simulated = self.commands.simulated(name, number + 2)
         if never_compete([candidate.rows for candidate in found]):
             self.law("simulate", simulated == number, name, simulated, number)
@@ -247,8 +248,6 @@ class Scene:
             if "CUSTOM_METAL" in host["inventories"]:  # nobody migrates a node of Ironic
                 continue
             leaving = [s for s, at in self.host_of.items() if at == host["uuid"]]
-            if any(self._is_pinned(server) for server in leaving):
-                continue
             said = sum(each["why"].endswith(f" if {host['name']} fails") for each in stay)
             self.placement.release(leaving)
             homeless, is_exact = self._homeless(leaving, host["uuid"])
@@ -266,11 +265,6 @@ class Scene:
                     "drain", self.commands.status == 0 or homeless > 0, host["name"], homeless
                 )
                 self.seen["drain by further moves"] += self.commands.status == 0 and homeless > 0
-
-    def _is_pinned(self, server: str) -> bool:
-        """Tell whether a host with dedicated CPUs refuses a server that Placement gives VCPU."""
-        flavor = self.cloud["flavors"][self.cloud["servers"][server]["flavor"]]
-        return bool(as_vcpu(flavor["queries"]))
 
     def _homeless(self, leaving: Sequence[str], left: str) -> tuple[int, bool]:
         """Return how many servers find no place on another host, as few as possible.
@@ -383,6 +377,11 @@ POOLS = [provider(f"pool{number:02}", None, SHARES, DISK_GB=100) for number in r
         ),
         pytest.param(
             [FLAT], 0, new_flavor("f0", 2, 512, specs=PINNED), 8, id="pinned, without PCPU"
+        ),
+        # 16 / 2 VCPU of the one host, and 5 // 2 PCPU of the other, whose VCPU are for others.
+        pytest.param(
+            [FLAT, provider("cn1", None, VCPU=8, PCPU=5, MEMORY_MB=65536)], 0,
+            new_flavor("f0", 2, 512, specs=PINNED), 10, id="pinned, with and without PCPU",
         ),
         pytest.param(
             [provider(f"cn{n}", None, "COMPUTE_NODE", CUSTOM_METAL=1) for n in range(2)], 0,

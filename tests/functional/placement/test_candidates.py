@@ -28,7 +28,7 @@ QUERIES = {
 
 
 def hosts_with_candidates(survey: CandidateSurvey, *queries: CandidateQuery) -> frozenset[str]:
-    return survey.of_server(ServerQueries(queries)).hosts()
+    return frozenset(survey.of_server(ServerQueries(queries)).by_host())
 
 
 @pytest.fixture

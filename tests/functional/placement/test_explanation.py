@@ -163,9 +163,9 @@ def test_a_tree_of_a_release_before_the_anchor(
         embedded.set_traits(node, Traits(generation=made.generation, names=is_node))
     asked = queries(specs, numa=True)
     survey = CandidateSurvey.of_servers(embedded, [asked])
-    (sent, *_) = [q for q in asked.first if "_PROC1" not in {g.suffix for g in q.groups}]
+    (sent, *_) = [q for q in asked.queries if "_PROC1" not in {g.suffix for g in q.groups}]
     assert embedded.candidates(cheaper(sent)._replace(root_forbidden=frozenset())).by_host()
-    assert not survey.of_server(asked).hosts()
+    assert not survey.of_server(asked).by_host()
     explanation = explain(embedded, asked)
     assert not explanation.candidates
     assert explanation.reasons == {root: HostReason({ANCHOR: 1})}

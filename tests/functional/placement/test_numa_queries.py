@@ -208,7 +208,7 @@ def test_hosts_that_share_a_pool_of_disks(client: PlacementClient) -> None:
     in_it = frozenset({frozenset({put_into_aggregate(client, pool, *sharing)})})
     for specs, kinds in (({"hw:numa_nodes": "1"}, ("numa", "plain")), ({}, ("plain",))):
         for member_of in (frozenset[frozenset[str]](), in_it):
-            queries = server_queries(server(1, specs), member_of=member_of).first
+            queries = server_queries(server(1, specs), member_of=member_of).queries
             for query, kind in zip(queries, kinds, strict=True):
                 wanted = {n for n in uuids if kind in n and not (member_of and "disk" in n)}
                 # The form of the spec has no group for the aggregates of the root provider.

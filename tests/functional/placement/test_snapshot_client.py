@@ -57,7 +57,7 @@ def check_cloud(client: PlacementClient, rng: random.Random, *, is_flat: bool) -
         Providers(hosts)
         request = request_of(draw_server(rng, hosts))
     second = fallback(request)
-    queries = ServerQueries((translate(request),), (second,) if second else ())
+    queries = ServerQueries((translate(request), *((second,) if second else ())))
     snapshot = snapshot_of(client)
     from_snapshot = SnapshotClient(snapshot)
     live = explain(client, queries)
@@ -66,7 +66,7 @@ def check_cloud(client: PlacementClient, rng: random.Random, *, is_flat: bool) -
     assert rooms[0] == rooms[1]
     for read in (survey, read_excesses):
         assert read(from_snapshot) == read(client)
-    never = [never_served("f", queries.first, empty_cloud(c)) for c in (client, from_snapshot)]
+    never = [never_served("f", queries.queries, empty_cloud(c)) for c in (client, from_snapshot)]
     assert never[0] == never[1]
     check_masked(snapshot, live, queries)
     return Counter(hosts=len(live.names), candidates=len(live.candidates))

@@ -129,7 +129,7 @@ def test_amounts_and_traits_are_equal_to_a_query_of_nova(
             query_placement_for_image_type_support=True,
             isolating=Asked({"uuid": SnapshotAggregate(name="a")}),
         )
-        (query,) = server_queries(server, options=options).first
+        (query,) = server_queries(server, options=options).queries
         found = query.resources(), query.required_traits(), query.root_forbidden
         keys = {f"trait:{name}" for name in Asked.traits}
         assert (found, keys) == of_nova(specs, image, disk_format)

@@ -10,7 +10,7 @@ import json
 import random
 import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -29,9 +29,10 @@ from cpu_tiers.model.numa import NODE_TRAIT, count_traits, page_traits
 from cpu_tiers.nova.scheduler import typical_servers
 from cpu_tiers.tools.cloud_model import Allocations, CloudProvider, SimulatedCloud
 from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS, HostStates
+from cpu_tiers.tools.room.server_queries import server_queries
 from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
-from cpu_tiers.translators import ServerRequest, fallback, translate
+from cpu_tiers.translators import ServerRequest, translate
 from cpu_tiers.translators.numa import read_form
 from cpu_tiers.weights.cost.gradient import History
 from tests import made_once
@@ -50,6 +51,8 @@ SPECS: Mapping[str, tuple[int, int, int, dict[str, str]]] = {
     "cards": (2, 2, 1, {"group_policy": "isolate"} | {f"resources_{n}:{CARD}": "3" for n in "AB"}),
     "node": (2, 4, 0, {"hw:numa_nodes": "1"}),
     "nodes": (4, 4, 1, {"hw:numa_nodes": "2"}),
+    "pinned": (2, 2, 0, {"hw:cpu_policy": "dedicated"}),
+    "pinned nodes": (4, 2, 0, {"hw:cpu_policy": "dedicated", "hw:numa_nodes": "2"}),
 }
 
 
@@ -65,7 +68,10 @@ def empty() -> Iterator[Empty]:
 
 
 def draw_states(rng: random.Random) -> list[CloudProvider]:
-    """Return flat hosts with cards, and hosts that report NUMA nodes.
+    """Return flat hosts with cards, and hosts that report NUMA nodes; some have dedicated CPUs.
+
+    A flat host with dedicated CPUs has no others: nova-scheduler would leave its candidates for
+    dedicated CPUs of VCPU to the filters.
 
     There is no pool of disks: Placement leaves out candidates of hosts whose unsuffixed group only
     sharing providers serve (``docs/reference/simulated-placement.rst``).
@@ -78,9 +84,11 @@ def draw_states(rng: random.Random) -> list[CloudProvider]:
             root = provider(
                 rng, name, None, {"DISK_GB": 20, "CUSTOM_NUMA_SERVER": 99}, *count_traits(2)
             )
-            states += [root, *nodes(rng, root, cpus // 2, memory // 2)]
+            of_node = {"VCPU": cpus // 2, **({"PCPU": 4} if number % 2 else {})}
+            states += [root, *nodes(rng, root, of_node, memory // 2)]
             continue
-        root = provider(rng, name, None, {"VCPU": cpus, "MEMORY_MB": memory, "DISK_GB": 20})
+        kind = "PCPU" if number == 1 else "VCPU"
+        root = provider(rng, name, None, {kind: cpus, "MEMORY_MB": memory, "DISK_GB": 20})
         states.append(root)
         for card in range(rng.choice([0, 1, 3])):
             traits = rng.choice([[], ["CUSTOM_PHYSNET_FAST"]])
@@ -89,12 +97,12 @@ def draw_states(rng: random.Random) -> list[CloudProvider]:
 
 
 def nodes(
-    rng: random.Random, root: CloudProvider, cpus: int, memory: int
+    rng: random.Random, root: CloudProvider, amounts: Mapping[str, int], memory: int
 ) -> Iterator[CloudProvider]:
     for number in range(2):
         name = f"{root.name}_NUMA{number}"
         traits = frozenset({NODE_TRAIT, f"CUSTOM_NUMA_CELL_{number}"})
-        node = provider(rng, name, root.uuid, {"VCPU": cpus}, *traits)
+        node = provider(rng, name, root.uuid, amounts, *traits)
         yield node
         traits = page_traits(4, smallest=True)
         yield provider(rng, f"{name}_PAGES_4", node.uuid, {"MEMORY_MB": memory}, *traits)
@@ -119,11 +127,10 @@ def demand(name: str) -> Demand:
         name=name, vcpus=vcpus, memory_mb=memory_mb, root_gb=root_gb, extra_specs=specs
     )
     server = ServerRequest(flavor=flavor, query_numa=True)
-    second = fallback(server)
     return Demand(
         flavor=name,
-        queries=(translate(server), *((second,) if second else ())),
-        weighed=translate(server._replace(query_numa=False)) if second else None,
+        queries=server_queries(server).queries,
+        weighed=translate(server._replace(query_numa=False)) if server.nodes else None,
     )
 
 
@@ -161,13 +168,18 @@ def request_spec(name: str) -> objects.RequestSpec:
 
 @contextmanager
 def nova_scheduler(
-    empty: Empty, cloud: SimulatedCloud, policy: Policy, asked: Callable[[], Demand]
+    empty: Empty,
+    cloud: SimulatedCloud,
+    policy: Policy,
+    asked: Callable[[], Demand],
+    closed: Collection[str] = (),
 ) -> Iterator[Any]:
     """Yield a nova-scheduler whose host states have the values of the cloud in memory.
 
     Placement's candidates get the order of the cloud in memory, since Placement's order is none.
 
     :param asked: returns the demand of the server that nova-scheduler is asked for.
+    :param closed: the hosts that a filter of nova-scheduler leaves out, as those that are down.
     """
     options = {
         "weight_classes": [
@@ -191,10 +203,13 @@ def nova_scheduler(
             if uuid in set(asked)
         ]
 
+    def open_hosts(_self: Any, hosts: Iterable[Any], _spec: Any, _index: int = 0) -> list[Any]:
+        return [host for host in hosts if host.host not in closed]
+
     with (
         scheduler(empty.adapter, [], {}, aliases=False, more=options) as seen,
         mock.patch.object(host_manager.HostManager, "get_host_states_by_uuids", states),
-        mock.patch.object(host_manager.HostManager, "get_filtered_hosts", all_hosts),
+        mock.patch.object(host_manager.HostManager, "get_filtered_hosts", open_hosts),
         mock.patch.object(typical_servers, "HISTORY", History()),
     ):
         client = seen.manager.placement_client
@@ -220,10 +235,6 @@ def amounts_of(candidate: Mapping[str, Any]) -> Allocations:
 
 def text_of(allocations: Allocations) -> str:
     return json.dumps(allocations, sort_keys=True)
-
-
-def all_hosts(_self: Any, hosts: Iterable[Any], _spec: Any, _index: int = 0) -> list[Any]:
-    return list(hosts)
 
 
 def state(uuid: str, values: Mapping[str, float]) -> host_manager.HostState:
@@ -274,12 +285,13 @@ def test_a_simulated_scheduler_chooses_the_host_that_nova_chooses(empty: Empty, 
     write_state(states)
     cloud = SimulatedCloud(states)
     policy = replace(Policy.parse(text, WEIGHERS), resources={"VCPU": 1.0, CARD: 2.5})
-    simulated = Scheduler(cloud, policy)
+    closed = {rng.choice(cloud.hosts).root}
+    simulated = Scheduler(cloud, policy, closed=closed)
     servers: dict[str, Allocations] = {}
     chosen, hosts = 0, set()
     demands = {name: demand(name) for name in SPECS}
     name = ""
-    with nova_scheduler(empty, cloud, policy, lambda: demands[name]) as of_nova:
+    with nova_scheduler(empty, cloud, policy, lambda: demands[name], closed) as of_nova:
         for number in range(SERVERS):
             if servers and rng.random() < 0.4:
                 server = rng.choice(list(servers))

@@ -46,7 +46,7 @@ def query_of(conf: cfg.ConfigOpts, *arguments: str, cloud: Catalog | None = None
 
     source = CloudSource(services, nobody, None)
     server = read_source(parsed, conf, source)
-    return queries_of(conf, server, parsed.aggregate, source).first[0].to_query_string()
+    return queries_of(conf, server, parsed.aggregate, source).queries[0].to_query_string()
 
 
 def test_a_server_of_the_cloud(conf: cfg.ConfigOpts) -> None:

@@ -32,7 +32,7 @@ def test_the_root_provider_serves_the_anchor_and_the_disk() -> None:
 
 def test_aggregates_are_on_the_root_provider() -> None:
     asked = server_queries(server(ONE, disk_gb=9), member_of=frozenset({frozenset({"a"})}))
-    sent = cheaper(asked.first[0])
+    sent = cheaper(asked.queries[0])
     assert sent.group_policy == "isolate"
     assert [group.suffix for group in sent.groups if group.member_of] == [""]
 

@@ -182,7 +182,7 @@ def _choices(
         demand = rng.choice(demands)
         found = scheduler.choose(demand)
         hosts = sorted(scheduler.with_room(demand))
-        (known, *_) = scheduler._candidates[demand.flavor]  # the scores in full
+        known = scheduler._candidates[demand.flavor]  # the scores in full
         scores = known.scores.of(hosts) if known.scores and len(hosts) > 1 else []
         outcomes.append((found and (found[0], found[1].allocations, found[1].mappings), scores))
         if found and rng.random() < 0.8:

@@ -87,7 +87,7 @@ def test_a_server_with_a_numa_node_has_the_query_of_its_flavor() -> None:
     given = replace(snapshot(held, flavor=flavor), providers=providers)
     request = ServerRequest(flavor=flavor, query_numa=True)
     (server,) = read_cloud(given, lambda *_: server_queries(request)).servers
-    assert server.queries == server_queries(request).first
+    assert server.queries == server_queries(request).queries
     assert server.queries[0].same_subtree
 
 

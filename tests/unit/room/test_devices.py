@@ -73,11 +73,11 @@ def server(properties: dict[str, str] | None = None, **specs: str) -> ServerRequ
 )
 def test_additions(request_: ServerRequest, query: str, left_out: tuple[str, ...]) -> None:
     queries = server_queries(request_, options=OPTIONS)
-    assert queries.first[0].to_query_string() == query
+    assert queries.queries[0].to_query_string() == query
     assert queries.left_out == left_out
 
 
 def test_encrypted_memory_of_a_server_with_numa_nodes() -> None:
     asked = server(hw__mem_encryption="true", hw__numa_nodes="1")._replace(query_numa=True)
-    first, *_ = server_queries(asked, options=OPTIONS).first[0].groups
+    first, *_ = server_queries(asked, options=OPTIONS).queries[0].groups
     assert (first.suffix, dict(first.resources)) == ("", {"MEM_ENCRYPTION_CONTEXT": 1})

@@ -76,9 +76,17 @@ def test_pools_with_room_now_are_among_the_places_that_are_kept() -> None:
 
 def test_a_host_that_does_not_suit_has_no_places() -> None:
     assert places_of(NODES, query(group(VCPU=3))) == (set(), 0)
-    cloud = SimulatedCloud(NODES)
-    places = Places(cloud, [query(group(VCPU=3))], FreeAmounts.of_cloud(cloud))
-    assert (places.has_room(FreeAmounts.of_cloud(cloud)), places.is_ever()) == (False, False)
+
+
+def test_a_class_that_a_host_must_not_have() -> None:
+    """The class counts on any provider of the tree, and not on one that another tree shares."""
+    child = provider("child", "host", PCPU=4)
+    pool = provider("pool", None, SHARES, aggregate="a", PCPU=4)
+    asked = query(group(VCPU=3))._replace(absent=frozenset({"PCPU"}))
+    for others, places in (([], 1), ([child], 0), ([pool], 1)):
+        cloud = [provider("host", None, aggregate="a", VCPU=4), *others]
+        now, ever = places_of(cloud, asked)
+        assert (len(now), ever) == (places, places)
 
 
 NUMA = ("HW_NUMA_ROOT",)

@@ -22,19 +22,33 @@ def server(specs: dict[str, str], *, shares: bool = False, numa: bool = False) -
 
 
 def texts(request: ServerRequest, **options: Any) -> list[str]:
-    first, otherwise, _ = server_queries(request, options=SchedulerOptions(**options))
-    return [query.to_query_string() for query in (*first, *otherwise)]
+    queries = server_queries(request, options=SchedulerOptions(**options)).queries
+    return [query.to_query_string() for query in queries]
 
 
 def test_a_disabled_host_is_no_candidate() -> None:
     assert texts(server({})) == [f"resources=MEMORY_MB:512,VCPU:2&{DISABLED}"]
 
 
-def test_dedicated_cpus_may_be_vcpu_where_no_host_has_pcpu() -> None:
+def test_dedicated_cpus_may_be_vcpu_of_a_host_without_pcpu() -> None:
     # The PCPU for emulator threads is only in the first query, as in Nova.
     first = f"resources=MEMORY_MB:512,PCPU:3&{DISABLED}"
     assert texts(server(PINNED)) == [first, f"resources=MEMORY_MB:512,VCPU:2&{DISABLED}"]
     assert texts(server(PINNED), disable_fallback_pcpu_query=True) == [first]
+    absent = [query.absent for query in server_queries(server(PINNED)).queries]
+    assert absent == [frozenset(), frozenset({"PCPU"})]
+
+
+def test_dedicated_cpus_of_nodes_may_be_vcpu() -> None:
+    own, fallback, *others = server_queries(
+        server({**PINNED, "hw:numa_nodes": "2"}, numa=True)
+    ).queries
+    for query in (own, fallback):
+        assert "PCPU" in query.resources()
+    # A node has 1 of the 2 vCPUs; the PCPU of emulator threads is on the first node.
+    amounts = [[each.resources.get("VCPU", 0) for each in query.groups] for query in others]
+    assert [sum(each) for each in amounts] == [2, 2]
+    assert max(amounts[0]) == 1
 
 
 @pytest.mark.parametrize(("shares", "count"), [(True, 1), (False, 0)])
@@ -78,7 +92,7 @@ def test_the_type_of_an_image(disk_format: str, trait: str) -> None:
 
 def test_aggregates_of_a_host_with_numa_nodes_belong_to_the_root() -> None:
     request = server({"hw:numa_nodes": "1"}, numa=True)
-    own, fallback = server_queries(request, member_of=AGGREGATE).first
+    own, fallback = server_queries(request, member_of=AGGREGATE).queries
     sent = cheaper(own).to_query_string()
     assert sent.startswith("resources=CUSTOM_NUMA_SERVER:1&member_of=in:a,b&")
     assert "&member_of=in:a,b" in fallback.to_query_string()

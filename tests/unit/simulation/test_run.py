@@ -77,6 +77,15 @@ def test_room_for_a_flavor_is_not_stranded(cloud: SimulatedCloud) -> None:
     assert seen == [(0, 1)]
 
 
+def test_closed_hosts_are_no_part_of_the_outcome(cloud: SimulatedCloud) -> None:
+    scheduler = Scheduler(cloud, Policy.parse("nova,ram=0", WEIGHERS), closed={"b"})
+    outcome = simulate(cloud, scheduler, [arrival(n, "large") for n in range(2)], DEMANDS)
+    assert (outcome.taken, outcome.refused) == ({"large": 1}, {"large": 1})  # of the 4 CPUs of a
+    assert outcome.free == {"VCPU": 0, "MEMORY_MB": 1, "DISK": 10}
+    assert outcome.stranded == {"VCPU": 0, "MEMORY_MB": 1}
+    assert (outcome.whole_hosts, outcome.empty_hosts) == (0, 0)
+
+
 def test_equal_pools_fill_up_one_after_the_other() -> None:
     """Of equal pools only the first is a host, so the claims of the others are no host's."""
     hosts = [provider(name, None, aggregate="z", VCPU=4, MEMORY_MB=9) for name in "ab"]
