@@ -43,10 +43,12 @@ class Refused(Exception):
 class RealPlacement:
     """A Placement inside the process.
 
+    :param url: where the application is served.
     :ivar free: the free amounts of all providers in the last answers.
     """
 
-    def __init__(self, app: WsgiApp) -> None:
+    def __init__(self, app: WsgiApp, url: str) -> None:
+        self.url = url
         self._http = requests.Session()
         self._http.mount("http://", WsgiTransport(app))
         headers = {"OpenStack-API-Version": "placement 1.36", "X-Auth-Token": "admin"}

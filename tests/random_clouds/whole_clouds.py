@@ -87,7 +87,7 @@ def draw_cloud(rng: random.Random) -> Json:
     has_numa, has_names = rng.random() < 0.5, rng.random() < 0.8
     # Placement tries all combinations: 4,096 for a guest of 3 nodes on 4.
     on, most = rng.choice([(4, 2), (3, 3)])
-    providers, states = list[Json](), dict[str, str]()
+    providers, states, has_groups = list[Json](), dict[str, str](), True
     for number in range(rng.choice([1, 2, 2, 3, 4])):
         is_numa = has_numa and rng.random() < 0.8
         root, *others = _numa(rng, f"cn{number}", on) if is_numa else _flat(rng, f"cn{number}")
@@ -95,6 +95,9 @@ def draw_cloud(rng: random.Random) -> Json:
         states[root["uuid"]] = state = rng.choice(
             ["up"] * 12 + ["disabled", *(["down", "removed"] if has_names else [])]
         )
+        if number == 0 and state == "up" and not others and rng.random() < 0.15:
+            root["traits"] += [SHARES]  # its CPUs, too
+            has_groups = False
         root["traits"] += ["COMPUTE_NODE"] * has_names + [DISABLED] * (state == "disabled")
         root["traits"] += ["CUSTOM_RED"] * (rng.random() < 0.5)
         providers += [root, *others]
@@ -111,7 +114,9 @@ def draw_cloud(rng: random.Random) -> Json:
         for name, limits in each["inventories"].items():
             if name != "CUSTOM_NUMA_SERVER":
                 _limit(rng, limits)
-    cloud = new_cloud(providers, *(_flavor(rng, f"f{n}", most * has_numa) for n in range(2)))
+    cloud = new_cloud(
+        providers, *(_flavor(rng, f"f{n}", most * has_numa, has_groups) for n in range(2))
+    )
     cloud["services"] = {u: n for u, n in cloud["services"].items() if states[u] != "removed"}
     return {**cloud, "down": [host for host, state in states.items() if state == "down"]}
 
@@ -147,7 +152,12 @@ def _limit(rng: random.Random, limits: Json) -> None:
         )
 
 
-def _flavor(rng: random.Random, name: str, most_nodes: int) -> Json:
+def _flavor(rng: random.Random, name: str, most_nodes: int, has_groups: bool) -> Json:
+    """Return a flavor.
+
+    :param has_groups: whether it may have groups of its own: Placement has a fault beside hosts
+        that share their CPUs (``docs/contributor/upstream/shared-disk.rst``).
+    """
     nodes, each = rng.choice([1, 2, 2, 3]), rng.choice([1, 1, 2])
     nodes = min(nodes, most_nodes)
     size = (
@@ -164,9 +174,9 @@ def _flavor(rng: random.Random, name: str, most_nodes: int) -> Json:
         specs["hw:cpu_policy"] = "dedicated"
     if rng.random() < 0.15:
         specs["trait:CUSTOM_RED"] = rng.choice(["required", "forbidden"])
-    if rng.random() < 0.2:
+    if rng.random() < 0.2 and has_groups:
         specs["resources1:CUSTOM_CARD"] = "1"
-    elif rng.random() < 0.2:
+    elif rng.random() < 0.2 and has_groups:
         specs |= {f"resources1:{BANDWIDTH}": "300", "trait1:CUSTOM_PHYSNET_FAST": "required"}
     if rng.random() < 0.05:
         specs = dict.fromkeys((f"resources:{n}" for n in ("VCPU", "MEMORY_MB", "DISK_GB")), "0")

@@ -52,7 +52,7 @@ class Capacity(NovaConfCommand, ListCommand):
     no more than its sizes and the weight of the tier. Flavors with faults are left out.
 
     The number of a flavor is exact for this flavor alone: Placement grants so many claims, and
-    refuses one more. A pinned server takes dedicated CPUs, or any of a host without dedicated CPUs.
+    refuses one more. A pinned server gets any CPUs of a host that has no dedicated CPUs at all.
     The number of a host is that of the host alone. The sum of the hosts is larger if they share a
     provider, such as a storage pool.
     """
