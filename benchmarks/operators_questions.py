@@ -22,7 +22,7 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import embedded_placement
 from cpu_tiers.tools.placement.explanation import explain
 from cpu_tiers.tools.placement.room import read_room
-from cpu_tiers.tools.room.server_queries import ServerQueries, server_queries
+from cpu_tiers.tools.room.server_queries import Request, server_queries
 from cpu_tiers.translators import ServerRequest
 
 NODES = 2
@@ -73,7 +73,7 @@ def _measure(what: str, watched: Watched, call: Callable[[], object]) -> None:
     )
 
 
-def _queries(*, has_nodes: bool) -> ServerQueries:
+def _queries(*, has_nodes: bool) -> Request:
     specs = {"quota:cpu_shares_multiplier": "10", "trait:HW_CPU_X86_AVX2": "required"}
     if has_nodes:
         specs["hw:numa_nodes"] = "2"

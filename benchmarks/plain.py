@@ -36,14 +36,15 @@ from simulate import inventory
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.cloud_model import CloudProvider, SimulatedCloud
 from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
-from cpu_tiers.tools.plan.hosts import Hosts, kind_of
+from cpu_tiers.tools.plan.hosts import Hosts
 from cpu_tiers.tools.plan.hosts import Server as PlanServer
 from cpu_tiers.tools.plan.planner import Question, make_plan
 from cpu_tiers.tools.room.free import Amounts, amounts_of
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.requests import Arrival
-from cpu_tiers.tools.simulation.run import Outcome, simulate
-from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler, Scores
+from cpu_tiers.tools.simulation.run import Demand, Outcome, simulate
+from cpu_tiers.tools.simulation.scheduler import Scheduler, Scores
 from cpu_tiers.translators import ServerRequest, translate
 
 CPUS, MEMORY_GIB = 64, 4
@@ -170,12 +171,12 @@ class _WithLifetimes(Scheduler):
         self._number = -1
         self._on: defaultdict[str, list[tuple[float, float, float]]] = defaultdict(list)
 
-    def choose(self, demand: Demand):  # type: ignore[no-untyped-def]  # as of the base class
+    def choose(self, asked: Request):  # type: ignore[no-untyped-def]  # as of the base class
         """Return the choice, and note when the server is predicted to end."""
         self._number += 1
         server = self._stream[self._number]
         self._predicted = self._predict(server)
-        choice = super().choose(demand)
+        choice = super().choose(asked)
         if choice is not None:
             begin = server.arrival.time
             self._on[choice[0]].append((begin + server.lifetime, begin, self._predicted))
@@ -221,7 +222,7 @@ class _WithMoves:
             while self._departures and self._departures[0][0] <= arrival.time:
                 gone = self._servers.pop(heapq.heappop(self._departures)[1])
                 self._change(gone.host, gone.amounts, -1)
-            hours = demand.cpus * min(end - arrival.time, server.lifetime)
+            hours = demand.request.cpus * min(end - arrival.time, server.lifetime)
             wanted += hours
             if self._take(str(number), demand):
                 heapq.heappush(self._departures, (arrival.time + server.lifetime, str(number)))
@@ -230,23 +231,23 @@ class _WithMoves:
         return refused / wanted
 
     def _take(self, uuid: str, demand: Demand) -> bool:
-        choice = self._scheduler.choose(demand)
+        choice = self._scheduler.choose(demand.request)
         if choice is None:
             self._make_room(demand)
-            choice = self._scheduler.choose(demand)
+            choice = self._scheduler.choose(demand.request)
         if choice is None:
             return False
         root, request = choice
-        amounts, kind = amounts_of(request.allocations), kind_of(demand.queries)
+        amounts = amounts_of(request.allocations)
         self._change(root, amounts, 1)
         self._servers[uuid] = PlanServer(
-            uuid=uuid, name=uuid, host=root, amounts=amounts, queries=demand.queries, kind=kind
+            uuid=uuid, name=uuid, host=root, amounts=amounts, request=demand.request
         )
         return True
 
     def _make_room(self, demand: Demand) -> None:
         self._hosts.servers, self._hosts.start = list(self._servers.values()), None
-        question = Question(room=demand.queries, wanted=1, most_moves=self._most)
+        question = Question(room=demand.request, wanted=1, most_moves=self._most)
         plan = make_plan(self._hosts, question, seconds=0)
         for step in plan.steps if plan.after else ():
             uuid, host, amounts = step.move.server.uuid, step.move.host, step.move.amounts
@@ -293,10 +294,7 @@ def cloud_of(hosts: int, cpus: int) -> SimulatedCloud:
 def demands_of_flavors() -> dict[str, Demand]:
     """Return the demand of each flavor."""
     return {
-        name: Demand(
-            flavor=name,
-            queries=(translate(ServerRequest(flavor=flavor)),),
-        )
+        name: Demand(Request((translate(ServerRequest(flavor=flavor)),)))
         for name, flavor in flavors().items()
     }
 

@@ -38,7 +38,7 @@ from cpu_tiers.tools.cloud_model.snapshot_servers import (
 )
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.plan.read import read_cloud
-from cpu_tiers.tools.room.server_queries import ServerQueries
+from cpu_tiers.tools.room.server_queries import Request
 
 CPUS = 16
 """The CPUs of the server for which free CPUs are useful."""
@@ -56,7 +56,7 @@ FLAVOR = Flavor(
     memory_mb=CPUS * 2048,
     extra_specs={"hw:cpu_policy": "dedicated", "hw:numa_nodes": "1"},
 )
-_ROOM = (CandidateQuery((RequestGroup("_1", {PCPU: CPUS}),)),)
+_ROOM = Request((CandidateQuery((RequestGroup("_1", {PCPU: CPUS}),)),))
 
 SIZES = ((2, 4), (4, 8), (4, 8), (4, 8), (8, 16), (8, 16), (16, 32), (32, 64))
 """The CPUs and GiB of drawn servers."""
@@ -145,9 +145,9 @@ def drawn_clusters(hosts: int, seed: int) -> list[dict[str, Any]]:
     return [{"hosts": [size] * hosts, "servers": kept, "apart": []}]
 
 
-def no_queries(flavor: Flavor, image: Image | None) -> ServerQueries:
+def no_queries(flavor: Flavor, image: Image | None) -> Request:
     """Return no queries: the servers of a cluster request what they have."""
-    return ServerQueries(())
+    return Request()
 
 
 def part(count: int, free: int) -> float:

@@ -13,10 +13,11 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.tools.cloud_model import CloudProvider
 from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.requests import draw_arrivals
-from cpu_tiers.tools.simulation.run import simulate
-from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.tools.simulation.run import Demand, simulate
+from cpu_tiers.tools.simulation.scheduler import Scheduler
 from cpu_tiers.translators import ServerRequest, translate
 
 GOAL_SECONDS = 60
@@ -72,8 +73,7 @@ def demands() -> dict[str, Demand]:
     ]
     return {
         flavor.name: Demand(
-            flavor=flavor.name,
-            queries=(translate(ServerRequest(flavor=flavor, query_vcpu_shares=True)),),
+            Request((translate(ServerRequest(flavor=flavor, query_vcpu_shares=True)),))
         )
         for flavor in flavors
     }

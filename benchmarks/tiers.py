@@ -21,10 +21,11 @@ from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import NODE_TRAIT, page_traits
 from cpu_tiers.tools.cloud_model import CloudProvider, SimulatedCloud
 from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.requests import Arrival, draw_arrivals
-from cpu_tiers.tools.simulation.run import Outcome, simulate
-from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.tools.simulation.run import Demand, Outcome, simulate
+from cpu_tiers.tools.simulation.scheduler import Scheduler
 from cpu_tiers.translators import ServerRequest, fallback, translate
 
 FLAT, NODES = 120, 80
@@ -113,9 +114,10 @@ def demands() -> dict[str, Demand]:
         server = ServerRequest(flavor=flavor, query_vcpu_shares=True, query_numa=True)
         second = fallback(server)
         found[name] = Demand(
-            flavor=name,
-            queries=(translate(server), *((second,) if second else ())),
-            weighed=translate(server._replace(query_numa=False)) if second else None,
+            Request(
+                (translate(server), *((second,) if second else ())),
+                weighed=translate(server._replace(query_numa=False)) if second else None,
+            ),
             shares=effective_shares(flavor),
             tier=tier,
         )
@@ -140,9 +142,9 @@ class _Watched(Scheduler):
         super().__init__(cloud, policy, ties)
         self._refused: list[int] = []
 
-    def choose(self, demand: Demand):  # type: ignore[no-untyped-def]  # as of the base class
+    def choose(self, asked: Request):  # type: ignore[no-untyped-def]  # as of the base class
         """Return the choice."""
-        choice = super().choose(demand)
+        choice = super().choose(asked)
         if choice is None:
             self._refused.append(self._requests)
         self._requests += 1

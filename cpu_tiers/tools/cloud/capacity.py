@@ -36,7 +36,7 @@ from cpu_tiers.tools.frame.server_request import (
 from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, shortened, wrapped
 from cpu_tiers.tools.placement.room import count_more, read_room
 from cpu_tiers.tools.room.count import CloudRoom
-from cpu_tiers.tools.room.server_queries import ServerQueries
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.tools.sold.sold import SoldPart
 from cpu_tiers.tools.sold.sold_sums import TierRoom
 from cpu_tiers.tools.tiers.tier import Tier
@@ -110,7 +110,7 @@ def _given(
     cloud: CloudSource,
     server: ServerRequest,
     aggregates: Sequence[frozenset[str]],
-) -> tuple[list[Flavor], list[ServerQueries]]:
+) -> tuple[list[Flavor], list[Request]]:
     """Return the flavors of the arguments with their queries.
 
     :raises InvalidInput: with the faults of all flavors.

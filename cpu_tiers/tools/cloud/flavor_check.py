@@ -213,7 +213,7 @@ def _check(
     faults.faults += _faults(server, translators, step)
     with faults:
         server_queries = queries_of(conf, server, cloud=cloud)
-        queries, left_out = server_queries
+        queries, left_out = server_queries.queries, server_queries.left_out
     return _Checked(source, faults, server.flavor, queries, left_out)
 
 

@@ -43,8 +43,8 @@ from cpu_tiers.tools.reasons.reasons import ANCHOR, is_without_anchor, knows_nod
 from cpu_tiers.tools.simulation.comparison import ENOUGH_SEEDS, compare, verdict
 from cpu_tiers.tools.simulation.policies import NOVA, Policy
 from cpu_tiers.tools.simulation.requests import Arrival, draw_arrivals, read_arrivals
-from cpu_tiers.tools.simulation.run import Outcome, simulate
-from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.tools.simulation.run import Demand, Outcome, simulate
+from cpu_tiers.tools.simulation.scheduler import Scheduler
 from cpu_tiers.tools.tiers.tier import Tier, tier_of_amounts
 from cpu_tiers.translators import ServerRequest
 
@@ -98,7 +98,7 @@ def _without_unusable_hosts(
     states = snapshot.service_states()
     tell_unknown_states(states)
     without_anchor = dict[str, str]()
-    if knows_nodes(query for demand in demands.values() for query in demand.queries):
+    if knows_nodes(query for demand in demands.values() for query in demand.request.queries):
         trees = ProviderIndex(snapshot.providers).trees()
         without_anchor = {root: ANCHOR for root, tree in trees.items() if is_without_anchor(tree)}
     lacking = {**states.lacking, **without_anchor}
@@ -184,13 +184,9 @@ def _demands(
             tell_left_out(flavor, queries.left_out)
             has_nodes = bool(server.nodes)
             plain = queries_of(conf, server._replace(query_numa=False)) if has_nodes else None
-            demands[flavor.name] = Demand(
-                flavor=flavor.name,
-                queries=queries.queries,
-                weighed=plain.queries[0] if plain else None,
-                shares=effective_shares(flavor),
-                tier=_tier(server, tiers),
-            )
+            weighed = plain.queries[0] if plain else None
+            request = replace(queries, weighed=weighed)
+            demands[flavor.name] = Demand(request, effective_shares(flavor), _tier(server, tiers))
     return demands
 
 

@@ -14,8 +14,7 @@ from rich.text import Text
 from cpu_tiers.errors import printable
 from cpu_tiers.tools.frame.terminal import wrapped
 from cpu_tiers.tools.simulation.comparison import Comparison, Spread
-from cpu_tiers.tools.simulation.run import Outcome
-from cpu_tiers.tools.simulation.scheduler import Demand
+from cpu_tiers.tools.simulation.run import Demand, Outcome
 from cpu_tiers.tools.tiers.tier import NO_TIER
 
 _LABEL_CELLS = 24

@@ -20,7 +20,7 @@ from cpu_tiers.model.names import DISK_GB, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.tools.frame.cloud_source import CloudSource, warn_of_left_out_flavors
 from cpu_tiers.tools.frame.server_request import queries_of
 from cpu_tiers.tools.frame.terminal import join_names
-from cpu_tiers.tools.room.server_queries import ServerQueries
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.tools.sold.sold import SoldPart
 from cpu_tiers.tools.tiers.pair import pair_faults
 from cpu_tiers.tools.tiers.tier import Tier, unnamed_tier
@@ -46,7 +46,7 @@ class TierFlavor(NamedTuple):
 
     tier: str
     flavor: Flavor
-    queries: ServerQueries
+    queries: Request
     flavors: int
     is_plain: bool
 
@@ -61,7 +61,7 @@ class TierFlavor(NamedTuple):
 class _Rated(NamedTuple):
     is_plain: bool
     flavor: Flavor
-    queries: ServerQueries
+    queries: Request
 
 
 def tier_flavors(

@@ -30,7 +30,7 @@ _UNKNOWN_OPTIONS = (
 def tell_left_out(flavor: Flavor, left_out: Collection[str]) -> None:
     """Say in a line of its own what a flavor asks for and an answer does not look at.
 
-    :param left_out: of :class:`~cpu_tiers.tools.room.server_queries.ServerQueries`.
+    :param left_out: of :class:`~cpu_tiers.tools.room.server_queries.Request`.
     """
     if left_out:
         LOG.warning(

@@ -26,8 +26,8 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.inventories import placement_facts
 from cpu_tiers.tools.room.pci_alias import read_pci_aliases
 from cpu_tiers.tools.room.server_queries import (
+    Request,
     SchedulerOptions,
-    ServerQueries,
     server_queries,
 )
 from cpu_tiers.tools.tiers.flavor_advice import divided
@@ -206,7 +206,7 @@ def queries_of(
     server: ServerRequest,
     member_of: Iterable[frozenset[str]] = (),
     cloud: CloudSource | None = None,
-) -> ServerQueries:
+) -> Request:
     """Return the queries that nova-scheduler sends for a server.
 
     All commands call this function, so all answers are for an equal request.

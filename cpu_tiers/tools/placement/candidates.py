@@ -23,7 +23,7 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.room.count import CloudRoom, Count, more_servers
 from cpu_tiers.tools.room.free import FreeAmounts
 from cpu_tiers.tools.room.places import Places
-from cpu_tiers.tools.room.server_queries import ServerQueries
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.translators.numa import avoided_by, cheaper
 
 _EVERYWHERE = (MEMORY_MB, VCPU, PCPU)
@@ -68,13 +68,13 @@ class CandidateSurvey:
     def of_servers(
         cls,
         client: PlacementClient,
-        servers: Iterable[ServerQueries],
+        servers: Iterable[Request],
         states: ServiceStates = NOT_ASKED,
     ) -> Self:
         """Return the survey for the queries of several servers."""
         return cls(client, [q for server in servers for q in server.queries], states)
 
-    def of_server(self, queries: ServerQueries) -> CandidatesAnswer:
+    def of_server(self, queries: Request) -> CandidatesAnswer:
         """Return the usable candidates of a server on the hosts that nova-scheduler may choose."""
         answer = self.answer(queries.queries)
         return answer.without_hosts(self.states.lacking) if self.states.lacking else answer
@@ -83,7 +83,7 @@ class CandidateSurvey:
         """Return the usable candidates of all queries."""
         return reduce(CandidatesAnswer.joined, map(self._answer, queries), _NOTHING)
 
-    def room_of(self, queries: ServerQueries) -> CloudRoom:
+    def room_of(self, queries: Request) -> CloudRoom:
         """Return the room for servers.
 
         The hosts of a cloud that is known are counted without the candidates of each host.

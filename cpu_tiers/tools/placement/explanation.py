@@ -19,7 +19,7 @@ from cpu_tiers.tools.placement.cloud_reader import ReadProgress, untold
 from cpu_tiers.tools.placement.host_reader import read_hosts
 from cpu_tiers.tools.reasons.host_reason import HostReason, nearest
 from cpu_tiers.tools.reasons.reasons import Reasons
-from cpu_tiers.tools.room.server_queries import ServerQueries
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.translators.numa import cheaper
 
 
@@ -55,7 +55,7 @@ class Explanation:
 
 def explain(
     client: PlacementClient,
-    queries: ServerQueries,
+    queries: Request,
     progress: ReadProgress = untold,
     states: ServiceStates = NOT_ASKED,
 ) -> Explanation:

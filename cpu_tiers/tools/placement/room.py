@@ -13,14 +13,14 @@ from cpu_tiers.tools.placement.explanation import host_reason, read_reasons
 from cpu_tiers.tools.reasons.host_reason import HostReason, named
 from cpu_tiers.tools.reasons.reasons import Reasons
 from cpu_tiers.tools.room.count import CloudRoom, HostRoom
-from cpu_tiers.tools.room.server_queries import ServerQueries
+from cpu_tiers.tools.room.server_queries import Request
 
 JUST_FREED = "nothing any more: room came free meanwhile"
 
 
 def read_room(
     client: PlacementClient,
-    flavors: Sequence[ServerQueries],
+    flavors: Sequence[Request],
     progress: ReadProgress = untold,
     states: ServiceStates = NOT_ASKED,
 ) -> list[CloudRoom]:
@@ -61,7 +61,7 @@ def _with_full_hosts(
 
 def count_more(
     client: PlacementClient,
-    flavors: Sequence[ServerQueries],
+    flavors: Sequence[Request],
     states: ServiceStates = NOT_ASKED,
 ) -> list[CloudRoom]:
     """Return the result of :func:`read_room` with fewer requests, and only for hosts with room."""

@@ -43,7 +43,7 @@ from cpu_tiers.tools.plan.requests import filter_options, migration_queries
 from cpu_tiers.tools.plan.script import script
 from cpu_tiers.tools.plan.survive import Sets, Survival, make_survive
 from cpu_tiers.tools.plan.unread import ALWAYS, unread_of
-from cpu_tiers.tools.room.server_queries import ServerQueries
+from cpu_tiers.tools.room.server_queries import Request
 
 LOG = logging.getLogger(__name__)
 
@@ -145,7 +145,7 @@ class PlanCommand(NovaConfCommand, ShowCommand):
         choose(hosts, parsed_args.exclude, parsed_args.only)
         return hosts
 
-    def queries(self, flavor: Flavor, image: Image | None) -> ServerQueries:
+    def queries(self, flavor: Flavor, image: Image | None) -> Request:
         """Return the queries for the migration of a server of a flavor and an image."""
         return migration_queries(self.conf, flavor, image)
 

@@ -13,13 +13,15 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud
 from cpu_tiers.tools.cloud_model.nova_weighers import FreeAmount, free_amounts
 from cpu_tiers.tools.cloud_model.providers import HostProviders, Row
 from cpu_tiers.tools.room.count import Count
 from cpu_tiers.tools.room.free import Amounts, FreeAmounts, group_row
 from cpu_tiers.tools.room.places import Places
+from cpu_tiers.tools.room.server_queries import Request
+
+NO_REQUEST = Request()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +30,7 @@ class Server:
 
     :param host: the uuid of the root provider of the server's host.
     :param amounts: what the server has in Placement.
-    :param queries: the queries of a migration: a host with a candidate of any query is enough.
-    :param kind: a text that is equal for servers with equal queries: :func:`kind_of`.
+    :param request: of a migration; without queries, the server has no other host.
     :param apart: the anti-affinity groups of the server.
     :param stays: why the server cannot be migrated; empty for a server that can.
     :param homeless: why Nova does not evacuate the server; empty for a server that it evacuates.
@@ -41,8 +42,7 @@ class Server:
     name: str
     host: str
     amounts: Amounts
-    queries: tuple[CandidateQuery, ...] = ()
-    kind: str = ""
+    request: Request = NO_REQUEST
     apart: tuple[str, ...] = ()
     stays: str = ""
     homeless: str = ""
@@ -88,12 +88,6 @@ class Migration(NamedTuple):
     def arrived(self) -> Server:
         """Return the server at its new place."""
         return replace(self.server, host=self.host, amounts=self.amounts)
-
-
-def kind_of(queries: Iterable[CandidateQuery]) -> str:
-    """Return a text that is equal for equal queries."""
-    texts = (f"{query.to_query_string()}{sorted(query.absent)}" for query in queries)
-    return "|".join(texts)
 
 
 @dataclass(slots=True)
@@ -183,33 +177,32 @@ class Hosts:
             servers[server.host].append(server)
         return servers
 
-    def of_kind(self, kind: str, queries: Sequence[CandidateQuery]) -> Places:
-        """Return the places of the servers of a kind, which are read once.
-
-        :param kind: of the queries, by :func:`kind_of`.
-        """
+    def places(self, request: Request) -> Places:
+        """Return the places of a request, which are read once."""
+        kind = request.kind
         if kind not in self._places:
-            self._places[kind] = Places(self.cloud, queries, self.room(), packs=self.packs)
+            free = self.room()
+            self._places[kind] = Places(self.cloud, request.queries, free, packs=self.packs)
         return self._places[kind]
 
-    def of_new(self, queries: Sequence[CandidateQuery]) -> Places:
+    def of_new(self, request: Request) -> Places:
         """Return the places of a new server."""
-        places = self.of_kind(kind_of(queries), queries)
+        places = self.places(request)
         self._of_new.add(places)
         return places
 
     def suits(self, server: Server) -> bool:
         """Tell whether its host suits a server but for amounts: traits, units, aggregates."""
-        places = self.of_kind(server.kind, server.queries)
+        places = self.places(server.request)
         return bool(places.prepared(self._by_root[server.host]).solvers)
 
-    def count(self, queries: Sequence[CandidateQuery]) -> int:
+    def count(self, request: Request) -> int:
         """Return how many new servers of a request have room."""
-        return Count(self.of_new(queries)).room(self.room(), self.closed).more
+        return Count(self.of_new(request)).room(self.room(), self.closed).more
 
-    def packed(self, queries: Sequence[CandidateQuery], most: float) -> list[Amounts]:
+    def packed(self, request: Request, most: float) -> list[Amounts]:
         """Return a place for each new server of a request with room, at most so many."""
-        return Count(self.of_new(queries)).packed(self.room(), self.closed, most)
+        return Count(self.of_new(request)).packed(self.room(), self.closed, most)
 
     def ever(self, places: Places) -> Iterator[tuple[str, Amounts]]:
         """Yield the places on all open hosts as if they had no servers, each with its host."""
@@ -235,7 +228,7 @@ class Hosts:
         """
         if root in self.closed or not free.fits(server.memberships(root)):
             return None
-        places = self.of_kind(server.kind, server.queries)
+        places = self.places(server.request)
         chosen = places.chosen(self._by_root[root], free)
         if chosen is None:
             return None

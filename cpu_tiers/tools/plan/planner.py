@@ -14,9 +14,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.providers import Row
-from cpu_tiers.tools.plan.hosts import Hosts, Migration, Server
+from cpu_tiers.tools.plan.hosts import NO_REQUEST, Hosts, Migration, Server
 from cpu_tiers.tools.plan.order import PlanStep, ordered
 from cpu_tiers.tools.plan.program import (
     Counts,
@@ -27,6 +26,7 @@ from cpu_tiers.tools.plan.program import (
 )
 from cpu_tiers.tools.plan.search import MoveSearch
 from cpu_tiers.tools.room.free import FreeAmounts
+from cpu_tiers.tools.room.server_queries import Request
 
 _PART_OF_SOLVER = 0.8
 """The part of the time that is left after the search: the moves are put in order afterwards."""
@@ -40,14 +40,14 @@ MOST_COLUMNS = 250_000
 class Question(NamedTuple):
     """The goal of a plan.
 
-    :param room: the queries of a new server for which the plan makes room.
+    :param room: the request of a new server for which the plan makes room.
     :param wanted: the number of new servers; ``None`` for as many as possible.
     :param most_moves: the largest number of moves; ``None`` for any number.
     :param leaving: the servers that are to leave their hosts, by uuid.
     :param mends: the rows of which none is to stay over its capacity.
     """
 
-    room: tuple[CandidateQuery, ...] = ()
+    room: Request = NO_REQUEST
     wanted: int | None = 0
     most_moves: int | None = None
     leaving: frozenset[str] = frozenset()
@@ -214,18 +214,18 @@ class _Program:
     def __init__(self, hosts: Hosts, question: Question) -> None:
         self._hosts, self._leaving, self._new = hosts, question.leaving, question.room
         self._servers: dict[Departure, list[Server]] = defaultdict(list)
-        queries: dict[str, tuple[CandidateQuery, ...]] = {}
+        requests: dict[str, Request] = {}
         for server in hosts.servers:
-            if not server.stays and server.queries:
+            if not server.stays and server.request.queries:
                 self._servers[self._departure(server)].append(server)
-                queries[server.kind] = server.queries
+                requests[server.request.kind] = server.request
         self.problem = Problem(
             hosts.room().amounts(),
             departures={departure: len(each) for departure, each in self._servers.items()},
             arrivals=[
                 KindPlace(kind, host, amounts)
-                for kind, queries_of_kind in queries.items()
-                for host, amounts in hosts.ever(hosts.of_kind(kind, queries_of_kind))
+                for kind, request in requests.items()
+                for host, amounts in hosts.ever(hosts.places(request))
             ],
             targets=[amounts for _, amounts in hosts.ever(hosts.of_new(question.room))],
             wanted=question.wanted,
@@ -235,13 +235,13 @@ class _Program:
 
     def _departure(self, server: Server) -> Departure:
         must_leave = server.uuid in self._leaving
-        return Departure(server.kind, server.host, server.amounts, must_leave)
+        return Departure(server.request.kind, server.host, server.amounts, must_leave)
 
     def numbers(self, plan: Plan) -> list[int]:
         """Return the numbers of the program for a plan."""
         moves, wanted = self._hosts.moves_to(plan.hosts), self.problem.wanted
         leaving = Counter(self._departure(move.server) for move in moves)
-        arriving = Counter(KindPlace(m.server.kind, m.host, m.amounts) for m in moves)
+        arriving = Counter(KindPlace(m.server.request.kind, m.host, m.amounts) for m in moves)
         most = math.inf if wanted is None else wanted
         new = Counter(plan.hosts.packed(self._new, most))
         return [

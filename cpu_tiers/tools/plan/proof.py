@@ -93,11 +93,11 @@ def _is_beyond(hosts: Hosts, plan: Plan) -> bool:
 
     Such a bound counts a server that is left, or room that is not made, in each plan.
     """
-    movable = sum(1 for server in hosts.servers if server.queries and not server.stays)
+    movable = sum(1 for server in hosts.servers if server.request.queries and not server.stays)
     return not plan.is_proven and plan.bound is not None and plan.bound > movable
 
 
 def has_other_place(hosts: Hosts, server: Server) -> bool:
     """Tell whether another host could hold a server, if the host had no others."""
-    places = hosts.of_kind(server.kind, server.queries)
+    places = hosts.places(server.request)
     return any(root != server.host for root, _ in hosts.ever(places))

@@ -27,10 +27,10 @@ from cpu_tiers.tools.cloud_model.snapshot_servers import (
     SnapshotServers,
 )
 from cpu_tiers.tools.plan.bindings import Bindings, FilterOptions
-from cpu_tiers.tools.plan.hosts import Hosts, Server, kind_of
+from cpu_tiers.tools.plan.hosts import NO_REQUEST, Hosts, Server
 from cpu_tiers.tools.plan.movable import COLD, Subject, homeless, stays
 from cpu_tiers.tools.room.free import amounts_of
-from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT, ServerQueries
+from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT, Request
 
 
 class QueriesOf(Protocol):
@@ -39,7 +39,7 @@ class QueriesOf(Protocol):
     :raises InvalidInput: flavor or image have faults.
     """
 
-    def __call__(self, flavor: Flavor, image: Image | None) -> ServerQueries: ...
+    def __call__(self, flavor: Flavor, image: Image | None) -> Request: ...
 
 
 _ON_HOST = (Role.SERVER, Role.SOURCE, Role.MISPLACED, Role.UNSETTLED)
@@ -72,8 +72,9 @@ def read_cloud(
 
 def as_resident(server: Server) -> Server:
     """Return a server without what Nova asks of a host only when the server arrives there."""
-    queries = tuple(
-        query._replace(
+
+    def changed(query: CandidateQuery) -> CandidateQuery:
+        return query._replace(
             groups=tuple(group._replace(member_of=frozenset()) for group in query.groups),
             root_required=frozenset(
                 name for name in query.root_required if not name.startswith(_BOUND)
@@ -81,9 +82,8 @@ def as_resident(server: Server) -> Server:
             root_forbidden=query.root_forbidden - {DISABLED_TRAIT},
             absent=frozenset(),
         )
-        for query in server.queries
-    )
-    return replace(server, queries=queries, kind=kind_of(queries))
+
+    return replace(server, request=server.request.changed(changed))
 
 
 class _PlanReader:
@@ -95,7 +95,7 @@ class _PlanReader:
         self._names = {host.root: host.name for host in cloud.hosts if host.is_host}
         self._roots = {name: root for root, name in self._names.items()}
         self._queries_of, self._is_cold, self._options = queries_of, is_cold, options
-        self._of_flavor: dict[str, tuple[tuple[CandidateQuery, ...], str]] = {}
+        self._of_flavor: dict[str, tuple[Request, str]] = {}
         self._traits: dict[frozenset[str], str] = {}
         self._parts = dict(self._each_part(Consumers(snapshot.servers, self._roots)))
         at = {part.server: part.host or self._names[part.root] for part in self._parts.values()}
@@ -148,16 +148,18 @@ class _PlanReader:
         classes = {name for amounts in held.values() for name in amounts}
         subject = Subject(known, classes)
         traits, unbound = self._bound_to(part, known)
-        queries, fault = self._queries(known, classes, held)
-        queries = _with_traits(queries, traits)
+        request, fault = self._request(known, classes, held)
+        if traits:
+            request = request.changed(
+                lambda query: query._replace(root_required=query.root_required | traits)
+            )
         is_elsewhere = part.role is Role.MISPLACED and part.host
         return Server(
             uuid=uuid,
             name=known.name or uuid,
             host=self._roots[part.host] if is_elsewhere else part.root,
             amounts=() if is_elsewhere else amounts_of(held),
-            queries=queries,
-            kind=kind_of(queries),
+            request=request,
             apart=self._apart_of(part),
             stays=self._stays(part, held, subject) or unbound or fault,
             homeless=homeless(subject, is_confirmable=self._is_confirmable(part)) or unbound,
@@ -215,10 +217,10 @@ class _PlanReader:
         own = (trait for hosts, trait in self._traits.items() if provider.name in hosts)
         return replace(provider, traits=provider.traits.union(own))
 
-    def _queries(
+    def _request(
         self, known: SnapshotServer, classes: Collection[str], allocations: Allocations
-    ) -> tuple[tuple[CandidateQuery, ...], str]:
-        """Return the queries of a migration, and why there are none."""
+    ) -> tuple[Request, str]:
+        """Return the request of a migration, and why there is none."""
         if known.flavor is None:
             return self._as_it_has(allocations), ""
         flavor, image = known.flavor, known.image
@@ -227,25 +229,25 @@ class _PlanReader:
         key = repr((flavor, image))
         if key not in self._of_flavor:
             try:
-                self._of_flavor[key] = self._queries_of(flavor, image).queries, ""
+                self._of_flavor[key] = self._queries_of(flavor, image), ""
             except InvalidInput as error:
-                self._of_flavor[key] = (), f"its flavor or image has faults: {error}"
-        queries, fault = self._of_flavor[key]
+                self._of_flavor[key] = NO_REQUEST, f"its flavor or image has faults: {error}"
+        request, fault = self._of_flavor[key]
         # Nova asks for what flavor, image and ports request, whatever else the server holds.
-        requested = {name for query in queries for name in query.resources()}
-        ports = tuple(self._of_children(allocations, _OF_PORTS, requested))
+        ports = tuple(self._of_children(allocations, _OF_PORTS, request.classes))
         if fault or not ports:
-            return queries, fault
-        return tuple(
-            query._replace(groups=query.groups + ports, group_policy=query.group_policy or "none")
-            for query in queries
+            return request, fault
+        return request.changed(
+            lambda query: query._replace(
+                groups=query.groups + ports, group_policy=query.group_policy or "none"
+            )
         ), ""
 
     def _trait(self, hosts: frozenset[str]) -> str:
         """Return the trait that only some hosts have."""
         return self._traits.setdefault(hosts, f"{_BOUND}{len(self._traits)}")
 
-    def _as_it_has(self, allocations: Allocations) -> tuple[CandidateQuery, ...]:
+    def _as_it_has(self, allocations: Allocations) -> Request:
         """Return the query for the amounts that a server has, of as many providers."""
         of_roots = Counter[str]()
         for uuid, amounts in allocations.items():
@@ -253,9 +255,8 @@ class _PlanReader:
                 of_roots.update(amounts)
         groups = [RequestGroup(resources=dict(of_roots))] if of_roots else []
         groups += self._of_children(allocations)
-        return (
-            CandidateQuery(tuple(groups), "isolate", root_forbidden=frozenset({DISABLED_TRAIT})),
-        )
+        forbidden = frozenset({DISABLED_TRAIT})
+        return Request((CandidateQuery(tuple(groups), "isolate", root_forbidden=forbidden),))
 
     def _of_children(
         self,
@@ -278,12 +279,6 @@ class _PlanReader:
                 traits = self._trees.by_id[uuid].traits
                 required = frozenset(name for name in traits if name.startswith(_PORT_TRAITS))
                 yield RequestGroup(f"_AS{number}", amounts, required=required)
-
-
-def _with_traits(
-    queries: Iterable[CandidateQuery], traits: frozenset[str]
-) -> tuple[CandidateQuery, ...]:
-    return tuple(query._replace(root_required=query.root_required | traits) for query in queries)
 
 
 def roots_by_name(hosts: Hosts) -> Mapping[str, str]:

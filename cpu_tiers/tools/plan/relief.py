@@ -38,7 +38,7 @@ def relief_of(
     :param marked: a trait that nova.conf avoids, by the root provider of its host.
     """
     servers = [server for server in hosts.servers if server.host in chosen]
-    unsuited = [s for s in servers if s.queries and not hosts.suits(as_resident(s))]
+    unsuited = [s for s in servers if s.request.queries and not hosts.suits(as_resident(s))]
     hurt = [server for server in servers if server.uuid in short.get(server.host, ())]
     mends = frozenset(row for root in chosen for row in hosts.rows_of(root))
     over = over_capacity(hosts, mends)

@@ -10,14 +10,13 @@ from pathlib import Path
 from cpu_tiers.conf.weigher import request_traits
 from cpu_tiers.extra_specs.soft_traits import soft_traits
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.audit_findings import read_findings
 from cpu_tiers.tools.plan.commands import PlanCommand
 from cpu_tiers.tools.plan.hosts import Hosts
 from cpu_tiers.tools.plan.read import hosts_named
 from cpu_tiers.tools.plan.relief import relief_of
 from cpu_tiers.tools.plan.verdicts import relieve_verdict, unmoved
-from cpu_tiers.tools.room.server_queries import ServerQueries
+from cpu_tiers.tools.room.server_queries import Request
 
 
 class PlanRelieve(PlanCommand):
@@ -55,19 +54,17 @@ class PlanRelieve(PlanCommand):
         verdict, is_no = relieve_verdict(relief, plan)
         return self.shown(hosts, plan, verdict, unmoved(plan), is_no=is_no)
 
-    def queries(self, flavor: Flavor, image: Image | None) -> ServerQueries:
+    def queries(self, flavor: Flavor, image: Image | None) -> Request:
         """Return the queries for a flavor; a trait that it avoids is as good as forbidden."""
         weights = soft_traits(flavor.extra_specs)
         avoided = [name for name, weight in weights.items() if weight < 0]
-
-        def changed(queries: Iterable[CandidateQuery]) -> tuple[CandidateQuery, ...]:
-            return tuple(
-                query._replace(root_forbidden=query.root_forbidden.union(avoided))
-                for query in queries
+        return (
+            super()
+            .queries(flavor, image)
+            .changed(
+                lambda query: query._replace(root_forbidden=query.root_forbidden.union(avoided))
             )
-
-        queries = super().queries(flavor, image)
-        return queries._replace(queries=changed(queries.queries))
+        )
 
     def _short(self, hosts: Hosts, paths: Iterable[str]) -> dict[str, set[str]]:
         """Return the servers that audits name as short, by the root provider of their host."""

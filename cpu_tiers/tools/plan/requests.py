@@ -6,11 +6,11 @@ from cpu_tiers.conf.weight_classes import ALL_WEIGHERS
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.tools.frame.server_request import queries_of, request_of
 from cpu_tiers.tools.plan.bindings import SOFT_WEIGHERS, FilterOptions
-from cpu_tiers.tools.room.server_queries import ServerQueries
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.translators.contract import as_existing
 
 
-def migration_queries(conf: cfg.ConfigOpts, flavor: Flavor, image: Image | None) -> ServerQueries:
+def migration_queries(conf: cfg.ConfigOpts, flavor: Flavor, image: Image | None) -> Request:
     """Return the queries of nova-scheduler for a server that exists, of a flavor and an image.
 
     :raises InvalidInput: with every fault of flavor and image because of which cpu-tiers does not

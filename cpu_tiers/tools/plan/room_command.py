@@ -44,9 +44,7 @@ class PlanRoom(PlanCommand):
         aggregates = aggregate_uuids(parsed_args.aggregate, self.source.services)
         queries = queries_of(self.conf, request_of(self.conf, flavor), aggregates, self.source)
         self.is_most = parsed_args.count is None
-        question = Question(
-            room=queries.queries, wanted=parsed_args.count, most_moves=parsed_args.moves
-        )
+        question = Question(room=queries, wanted=parsed_args.count, most_moves=parsed_args.moves)
         plan = self.plan(hosts, question)
         stay = [(server, server.stays) for server in hosts.servers if server.stays]
         is_no = plan.after < (parsed_args.count or 1)

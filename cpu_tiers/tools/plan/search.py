@@ -34,7 +34,7 @@ class MoveSearch:
         self.fewest: int | None = None
         self._movable: dict[str, dict[str, Server]] = defaultdict(dict)
         for server in hosts.servers:
-            if not server.stays and server.queries:
+            if not server.stays and server.request.queries:
                 self._movable[server.host][server.uuid] = server
         self._open: dict[Places, list[tuple[str, Amounts]]] = {}
 
@@ -48,7 +48,7 @@ class MoveSearch:
 
     def moves_of(self, server: Server, avoided: str = "") -> Iterator[Migration]:
         """Yield the moves of a server to each place beside its own host and the avoided one."""
-        places = self.hosts.of_kind(server.kind, server.queries)
+        places = self.hosts.places(server.request)
         for host, amounts in self.fitting(places):
             is_apart = not server.apart or self.room.fits(server.memberships(host))
             if is_apart and host not in (server.host, avoided):
@@ -210,7 +210,7 @@ def _each_kind(servers: Iterable[Server], most: int) -> Iterator[Server]:
     """Yield servers, up to a number of servers with equal amounts and requests."""
     counts: dict[object, int] = defaultdict(int)
     for server in servers:
-        key = server.amounts, server.kind, server.apart
+        key = server.amounts, server.request.kind, server.apart
         counts[key] += 1
         if counts[key] <= most:
             yield server

@@ -73,12 +73,12 @@ class Survivors:
         homeless = []
         full = set[str]()  # the kinds without a place: the room only becomes less
         for server in servers:
-            is_hopeless = server.kind in full
+            is_hopeless = server.request.kind in full
             move = None if is_hopeless else self._evacuation(server, now)
             if move is None:
                 homeless.append(server)
                 if server.is_as_its_kind:
-                    full.add(server.kind)
+                    full.add(server.request.kind)
                 continue
             room.take(move.entering())
             now.changed[move.host] = self._free(move.host, room)
@@ -89,7 +89,7 @@ class Survivors:
             return None
         # The hosts without a change are in their order, so the first of them is the best.
         fresh = self._first_unchanged(server, now)
-        most = self._most[server.kind]
+        most = self._most[server.request.kind]
         used = ((sum(map(truediv, free, most)), root) for root, free in now.changed.items())
         fitting = (each for each in used if self._fits(server, each[1], now.room))
         best = max(chain([fresh] if fresh else (), fitting), key=itemgetter(0), default=None)
@@ -98,20 +98,20 @@ class Survivors:
     def _first_unchanged(self, server: Server, now: _Evacuations) -> tuple[float, str] | None:
         """Return the best host without a change that has room; the room only becomes less."""
         order = self._ordered(server)
-        for number in range(now.starts.get(server.kind, 0), len(order)):
+        for number in range(now.starts.get(server.request.kind, 0), len(order)):
             root = order[number][1]
             if root in now.changed or root in now.failed:
                 continue
             if self._fits(server, root, now.room):
                 if not server.apart:
-                    now.starts[server.kind] = number
+                    now.starts[server.request.kind] = number
                 return order[number]
         return None
 
     def _fits(self, server: Server, root: str, room: FreeAmounts) -> bool:
         if server.apart and not room.fits(server.memberships(root)):
             return False
-        places = self._hosts.of_kind(server.kind, server.queries)
+        places = self._hosts.places(server.request)
         return next(self._hosts.fitting_on(root, places, room), None) is not None
 
     def _ordered(self, server: Server) -> list[tuple[float, str]]:
@@ -119,16 +119,19 @@ class Survivors:
 
         A loss frees nothing of other hosts but the pools that they share.
         """
-        if server.kind not in self._order:
-            places = self._hosts.of_kind(server.kind, server.queries)
+        kind = server.request.kind
+        if kind not in self._order:
+            places = self._hosts.places(server.request)
             now = {root for root, _ in self._hosts.fitting(places, self._room)}
             is_alone = self._hosts.cloud.is_alone
             shared = {root for root, _ in self._hosts.ever(places) if not is_alone(root)}
             columns = zip(*map(self._start.__getitem__, now), strict=True)
-            most = self._most[server.kind] = [max(column) or 1 for column in columns]
+            most = self._most[kind] = [max(column) or 1 for column in columns]
             weights = ((-sum(map(truediv, self._start[r], most)), r) for r in now | shared)
-            self._order[server.kind] = [(-weight, root) for weight, root in sorted(weights)]
-        return self._order[server.kind]
+            self._order[kind] = [
+                (-weight, root) for weight, root in sorted(weights)
+            ]
+        return self._order[kind]
 
     def _free(self, root: str, room: FreeAmounts) -> list[float]:
         """Return the free amounts of a host that Nova's weighers compare."""
@@ -241,16 +244,16 @@ def _better(
 
 def _remedies(hosts: Hosts, loss: Loss) -> Iterator[Sequence[Migration]]:
     """Yield moves that may give a homeless server of a failure a place."""
-    homeless = {s.kind: s for s in loss.homeless if s.queries and not s.homeless}
+    homeless = {s.request.kind: s for s in loss.homeless if s.request.queries and not s.homeless}
     left = [server for server in hosts.servers if server.host not in loss.hosts]
     _, room = Survivors(hosts).lose(loss.hosts)
     rest = hosts.elsewhere(left, room, frozenset(loss.hosts))
     for server in homeless.values():
         search = MoveSearch(rest)
-        if search.make_room(rest.of_kind(server.kind, server.queries)) and search.moves:
+        if search.make_room(rest.places(server.request)) and search.moves:
             yield search.moves
     search = MoveSearch(hosts)
-    movable = [server for server in hosts.servers if server.queries and not server.stays]
+    movable = [server for server in hosts.servers if server.request.queries and not server.stays]
     for server in movable:
         if server.host in loss.hosts and (move := search.move(server)):
             yield [move]

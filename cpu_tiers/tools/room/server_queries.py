@@ -9,7 +9,8 @@ request that flavor, image, ports and nova.conf do not tell. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -96,18 +97,39 @@ class SchedulerOptions(NamedTuple):
 DEFAULTS = SchedulerOptions()
 
 
-class ServerQueries(NamedTuple):
-    """The queries for a server.
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What nova-scheduler asks Placement for a server; equal for equal queries.
 
     :param queries: a host with a candidate of any of these queries is enough. nova-scheduler sends
         them all and joins the answers, as for dedicated CPUs, which a host that reports no PCPU
         gives as VCPU.
     :param left_out: the extra specs by which the server asks for something that the queries do
         not have: no answer knows whether a host has it.
+    :param weighed: the query without the groups of NUMA nodes, whose request groups the weigher of
+        nova-scheduler counts; ``None`` if it is the first query.
+    :ivar kind: a text that is equal for equal queries.
     """
 
-    queries: tuple[CandidateQuery, ...]
-    left_out: tuple[str, ...] = ()
+    queries: tuple[CandidateQuery, ...] = field(default=(), compare=False)
+    left_out: tuple[str, ...] = field(default=(), compare=False)
+    weighed: CandidateQuery | None = field(default=None, compare=False)
+    kind: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Work out the kind."""
+        texts = (f"{query.to_query_string()}{sorted(query.absent)}" for query in self.queries)
+        object.__setattr__(self, "kind", "|".join(texts))
+
+    def changed(self, change: Callable[[CandidateQuery], CandidateQuery]) -> Request:
+        """Return the request with other queries."""
+        return replace(self, queries=tuple(map(change, self.queries)))
+
+    @property
+    def cpus(self) -> int:
+        """Return the number of CPUs that a server requests, shared and dedicated."""
+        amounts = self.queries[0].resources() if self.queries else {}
+        return amounts.get(VCPU, 0) + amounts.get(PCPU, 0)
 
     @property
     def classes(self) -> frozenset[str]:
@@ -120,7 +142,7 @@ def server_queries(
     translators: Mapping[str, Translator] = BUILT_IN,
     options: SchedulerOptions = DEFAULTS,
     member_of: frozenset[frozenset[str]] = frozenset(),
-) -> ServerQueries:
+) -> Request:
     """Return the queries for a server that is going to be created.
 
     :param member_of: sets of aggregates; the host must be in an aggregate of each set.
@@ -146,7 +168,7 @@ def server_queries(
     is_pinned = server.guest.policy == "dedicated" and server.own_groups.amount(PCPU) is None
     if is_pinned and not options.disable_fallback_pcpu_query:
         filtered += tuple(_as_vcpu(query, server) for query in filtered)
-    return ServerQueries(filtered, unknown)
+    return Request(filtered, unknown)
 
 
 def asks_for_devices(server: ServerRequest) -> bool:

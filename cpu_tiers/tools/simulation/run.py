@@ -8,10 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from cpu_tiers.extra_specs.shares import Shares
 from cpu_tiers.tools.cloud_model.cloud import Allocations, SimulatedCloud
 from cpu_tiers.tools.cloud_model.providers import HostProviders
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.tools.simulation.requests import Arrival
-from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.tools.simulation.scheduler import Scheduler
 from cpu_tiers.tools.sold.entitlements import PlacedServer, TierFloors, tier_floors
 
 MOMENTS = 100
@@ -65,6 +67,18 @@ class Outcome:
     course: tuple[Moment, ...] = ()
 
 
+class Demand(NamedTuple):
+    """The request of a flavor.
+
+    :param shares: the CPU shares of the flavor; ``None`` without a tier.
+    :param tier: the name of the tier; empty without a tier.
+    """
+
+    request: Request
+    shares: Shares | None = None
+    tier: str = ""
+
+
 def simulate(
     cloud: SimulatedCloud,
     scheduler: Scheduler,
@@ -93,7 +107,7 @@ def simulate(
             first_refused = first_refused or (number, arrival.time)
         if number % step == 0 or number == len(arrivals) - 1:
             course.append(stream.moment(number, arrival.time))
-    useful = {root for demand in demands.values() for root in scheduler.with_room(demand)}
+    useful = {root for demand in demands.values() for root in scheduler.with_room(demand.request)}
     closed = scheduler.closed
     hosts = [host for host in cloud.hosts if host.is_host and host.root not in closed]
     servers = [*stream.running.values(), *map(PlacedServer.resident, residents)]
@@ -138,8 +152,8 @@ class _Stream:
         """Let a server arrive after all earlier departures; tell whether it got a host."""
         self._depart(arrival.time)
         demand = self._demands[arrival.flavor]
-        choice = self._scheduler.choose(demand)
-        self.core_hours.add(arrival, demand.cpus, is_refused=choice is None)
+        choice = self._scheduler.choose(demand.request)
+        self.core_hours.add(arrival, demand.request.cpus, is_refused=choice is None)
         if choice is None:
             self.refused[arrival.flavor] += 1
             return False

@@ -5,14 +5,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
-from cpu_tiers.extra_specs.shares import Shares
 from cpu_tiers.model.candidates import AllocationRequest
-from cpu_tiers.model.names import PCPU, VCPU
-from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model.cloud import Search, SimulatedCloud
 from cpu_tiers.tools.cloud_model.nova_weighers import HostStates, with_weights
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.translators.numa import read_form
 from cpu_tiers.weights import Forest, Scoring, make_forest
@@ -24,45 +21,21 @@ from cpu_tiers.weights.scale import Scale
 from cpu_tiers.weights.scoring import CostScoring
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
-    """The queries for a server of a flavor.
-
-    :param queries: a host with a candidate of any query is enough.
-    :param weighed: the query without the groups of NUMA nodes, whose request groups the weigher of
-        nova-scheduler counts; ``None`` if it is the first query.
-    :param shares: the CPU shares of the flavor; ``None`` without a tier.
-    :param tier: the name of the tier; empty without a tier.
-    """
-
-    flavor: str
-    queries: tuple[CandidateQuery, ...]
-    weighed: CandidateQuery | None = None
-    shares: Shares | None = None
-    tier: str = ""
-
-    @property
-    def cpus(self) -> int:
-        """Return the number of CPUs that a server requests, shared and dedicated."""
-        amounts = self.queries[0].resources() if self.queries else {}
-        return amounts.get(VCPU, 0) + amounts.get(PCPU, 0)
-
-
 class _Candidates:
-    """The hosts that have room for a demand, their candidates and their scores.
+    """The hosts that have room for a request, their candidates and their scores.
 
     :ivar room: the hosts that have room, as of the last call of :meth:`hosts`.
     """
 
     def __init__(
-        self, cloud: SimulatedCloud, demand: Demand, policy: Policy, history: History
+        self, cloud: SimulatedCloud, asked: Request, policy: Policy, history: History
     ) -> None:
-        self.cloud, self.demand = cloud, demand
+        self.cloud, self.asked = cloud, asked
         self._searches = [
             cloud.search(read_form(query), each_order=False, each_pool=False)
-            for query in demand.queries
+            for query in asked.queries
         ]
-        suffixes = {group.suffix for query in demand.queries for group in query.groups}
+        suffixes = {group.suffix for query in asked.queries for group in query.groups}
         self._has_nodes = "_PROC1" in suffixes
         self.room: dict[str, None] = {}
         self.scores: Scores | None = None
@@ -148,12 +121,12 @@ class Scores:
         return 0 if self._forest is None else self._forest.best(root)
 
     def _make_forest(self, scale: Scale | None = None) -> Forest:
-        demand = self._candidates.demand
-        weighed = demand.weighed or demand.queries[0]
+        asked = self._candidates.asked
+        weighed = asked.weighed or asked.queries[0]
         self._forest = make_forest(
             self._summaries(),
             weighed.resources(),
-            demand.queries[0].required_traits(),
+            asked.queries[0].required_traits(),
             scoring=self._scoring,
             only_resources=self._policy.resources,
             only_traits=self._policy.traits,
@@ -278,12 +251,12 @@ class Scheduler:
         self._states = HostStates(cloud.hosts)
         self._moment = cloud.moment
         self._order = {host.root: number for number, host in enumerate(cloud.hosts)}
-        self._candidates: dict[str, _Candidates] = {}
+        self._candidates: dict[Request, _Candidates] = {}
         self._history = History()
 
-    def choose(self, demand: Demand) -> tuple[str, AllocationRequest] | None:
+    def choose(self, asked: Request) -> tuple[str, AllocationRequest] | None:
         """Return the host and the candidate for a server; ``None`` if no host has room."""
-        candidates, hosts = self._of(demand)
+        candidates, hosts = self._of(asked)
         if not hosts:
             return None
         if len(hosts) == 1:  # Nova does not weigh a single host
@@ -292,20 +265,20 @@ class Scheduler:
         number = 0 if candidates.scores is None else candidates.scores.best(root)
         return root, candidates.of(root)[number]
 
-    def with_room(self, demand: Demand) -> list[str]:
+    def with_room(self, asked: Request) -> list[str]:
         """Return the hosts that have room for a server."""
-        return self._of(demand)[1]
+        return self._of(asked)[1]
 
     def count(self, root: str, servers: int) -> None:
         """Change the number of servers on a host."""
         self._states.count(root, servers)
 
-    def _of(self, demand: Demand) -> tuple[_Candidates, list[str]]:
+    def _of(self, asked: Request) -> tuple[_Candidates, list[str]]:
         """Return the candidates, and the hosts that have room and are open."""
-        candidates = self._candidates.get(demand.flavor)
+        candidates = self._candidates.get(asked)
         if candidates is None:
-            candidates = _Candidates(self._cloud, demand, self._policy, self._history)
-            self._candidates[demand.flavor] = candidates
+            candidates = _Candidates(self._cloud, asked, self._policy, self._history)
+            self._candidates[asked] = candidates
         hosts = candidates.hosts()
         return candidates, [h for h in hosts if h not in self.closed] if self.closed else hosts
 

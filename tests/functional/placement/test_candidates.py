@@ -6,7 +6,7 @@ from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.records import Inventories
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.room.server_queries import ServerQueries
+from cpu_tiers.tools.room.server_queries import Request
 from tests.functional.placement.providing import provide
 
 VCPU = {"VCPU": 1}
@@ -28,7 +28,7 @@ QUERIES = {
 
 
 def hosts_with_candidates(survey: CandidateSurvey, *queries: CandidateQuery) -> frozenset[str]:
-    return frozenset(survey.of_server(ServerQueries(queries)).by_host())
+    return frozenset(survey.of_server(Request(queries)).by_host())
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from cpu_tiers.tools.placement.explanation import Explanation, explain
 from cpu_tiers.tools.placement.room import read_room
 from cpu_tiers.tools.reasons.host_reason import ClaimLimit, HostReason
 from cpu_tiers.tools.reasons.reasons import ANCHOR
-from cpu_tiers.tools.room.server_queries import ServerQueries, server_queries
+from cpu_tiers.tools.room.server_queries import Request, server_queries
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.numa import cheaper
 from tests.functional.placement.providing import provide, put_into_aggregate
@@ -26,7 +26,7 @@ def queries(
     shares: bool = False,
     numa: bool = False,
     aggregates: frozenset[frozenset[str]] = frozenset(),
-) -> ServerQueries:
+) -> Request:
     flavor = Flavor(name="f", vcpus=4, memory_mb=4096, root_gb=10, extra_specs=specs or {})
     request = ServerRequest(flavor=flavor, query_vcpu_shares=shares, query_numa=numa)
     return server_queries(request, member_of=aggregates)

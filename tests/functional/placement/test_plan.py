@@ -12,11 +12,12 @@ from cpu_tiers.tools.cloud_model import CloudProvider, SimulatedCloud
 from cpu_tiers.tools.cloud_model.cloud import Allocations
 from cpu_tiers.tools.placement import allocations
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.plan.hosts import Hosts, Server, kind_of
+from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.order import PlanStep
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.plan.survive import make_survive
 from cpu_tiers.tools.room.free import amounts_of
+from cpu_tiers.tools.room.server_queries import Request
 from tests import driver_operations, made_once
 from tests.draws import clouds, repeatable
 from tests.random_clouds.states import CLASSES, TRAITS, draw_state, likely_query, write_state
@@ -73,8 +74,7 @@ class RandomCloud:
             name=name,
             host=on[0],
             amounts=amounts_of(request.allocations),
-            queries=(query,),
-            kind=kind_of([query]),
+            request=Request((query,)),
             apart=("g",) if is_alone and self.rng.random() < 0.5 else (),
         )
         self.servers.append(server)
@@ -122,7 +122,7 @@ class RandomCloud:
 
     def _room(self) -> Plan:
         query = max(self.queries, key=lambda each: sum(each.resources().values()))
-        question = Question(room=(query,), wanted=1 + self.rng.randrange(3))
+        question = Question(room=Request((query,)), wanted=1 + self.rng.randrange(3))
         plan = make_plan(self.hosts(), question, seconds=2)
         if plan.steps and plan.after:
             self.effect = lambda: bool(self.client.candidates(query).allocation_requests)

@@ -15,7 +15,7 @@ from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.room import read_room
 from cpu_tiers.tools.room.count import CloudRoom
-from cpu_tiers.tools.room.server_queries import ServerQueries, server_queries
+from cpu_tiers.tools.room.server_queries import Request, server_queries
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.numa import cheaper
 from tests import made_once
@@ -50,7 +50,7 @@ def _check_cloud(client: PlacementClient, rng: random.Random) -> int:
     Providers(hosts)
     request = request_of(draw_server(rng, hosts))
     queries = tuple(query for query in (translate(request), fallback(request)) if query)
-    (room,) = read_room(client, [ServerQueries(queries)])
+    (room,) = read_room(client, [Request(queries)])
     assert room.is_exact
     assert room.hosts.keys() == {host.name for host in hosts}
     assert room.more == sum(host.more for host in room.hosts.values())  # without a pool

@@ -22,7 +22,7 @@ from cpu_tiers.tools.placement.inventories import read_excesses, survey
 from cpu_tiers.tools.placement.room import read_room
 from cpu_tiers.tools.placement.snapshot_client import NotInSnapshot, SnapshotClient
 from cpu_tiers.tools.reasons.never_served import never_served
-from cpu_tiers.tools.room.server_queries import ServerQueries
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from tests import made_once
 from tests.draws import clouds, repeatable
@@ -57,7 +57,7 @@ def check_cloud(client: PlacementClient, rng: random.Random, *, is_flat: bool) -
         Providers(hosts)
         request = request_of(draw_server(rng, hosts))
     second = fallback(request)
-    queries = ServerQueries((translate(request), *((second,) if second else ())))
+    queries = Request((translate(request), *((second,) if second else ())))
     snapshot = snapshot_of(client)
     from_snapshot = SnapshotClient(snapshot)
     live = explain(client, queries)
@@ -89,7 +89,7 @@ def snapshot_of(client: PlacementClient) -> Snapshot:
     return Snapshot.parse(document, where="snapshot.json")
 
 
-def check_masked(snapshot: Snapshot, live: Explanation, queries: ServerQueries) -> None:
+def check_masked(snapshot: Snapshot, live: Explanation, queries: Request) -> None:
     """Check the answers of a masked snapshot: the same, with other names."""
     mask = masked(snapshot)
     names = {p.name: m.name for p, m in zip(snapshot.providers, mask.providers, strict=True)}

@@ -29,9 +29,9 @@ from cpu_tiers.model.numa import NODE_TRAIT, count_traits, page_traits
 from cpu_tiers.nova.scheduler import typical_servers
 from cpu_tiers.tools.cloud_model import Allocations, CloudProvider, SimulatedCloud
 from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS, HostStates
-from cpu_tiers.tools.room.server_queries import server_queries
+from cpu_tiers.tools.room.server_queries import Request, server_queries
 from cpu_tiers.tools.simulation.policies import Policy
-from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.tools.simulation.scheduler import Scheduler
 from cpu_tiers.translators import ServerRequest, translate
 from cpu_tiers.translators.numa import read_form
 from cpu_tiers.weights.cost.gradient import History
@@ -120,18 +120,15 @@ def provider(
     )
 
 
-def demand(name: str) -> Demand:
-    """Return the demand of a flavor as ``cpu-tiers simulate`` makes it."""
+def asked_of(name: str) -> Request:
+    """Return the request of a flavor as ``cpu-tiers simulate`` makes it."""
     vcpus, memory_mb, root_gb, specs = SPECS[name]
     flavor = Flavor(
         name=name, vcpus=vcpus, memory_mb=memory_mb, root_gb=root_gb, extra_specs=specs
     )
     server = ServerRequest(flavor=flavor, query_numa=True)
-    return Demand(
-        flavor=name,
-        queries=server_queries(server).queries,
-        weighed=translate(server._replace(query_numa=False)) if server.nodes else None,
-    )
+    weighed = translate(server._replace(query_numa=False)) if server.nodes else None
+    return replace(server_queries(server), weighed=weighed)
 
 
 def request_spec(name: str) -> objects.RequestSpec:
@@ -171,14 +168,14 @@ def nova_scheduler(
     empty: Empty,
     cloud: SimulatedCloud,
     policy: Policy,
-    asked: Callable[[], Demand],
+    asked: Callable[[], Request],
     closed: Collection[str] = (),
 ) -> Iterator[Any]:
     """Yield a nova-scheduler whose host states have the values of the cloud in memory.
 
     Placement's candidates get the order of the cloud in memory, since Placement's order is none.
 
-    :param asked: returns the demand of the server that nova-scheduler is asked for.
+    :param asked: returns the request of the server that nova-scheduler is asked for.
     :param closed: the hosts that a filter of nova-scheduler leaves out, as those that are down.
     """
     options = {
@@ -289,7 +286,7 @@ def test_a_simulated_scheduler_chooses_the_host_that_nova_chooses(empty: Empty, 
     simulated = Scheduler(cloud, policy, closed=closed)
     servers: dict[str, Allocations] = {}
     chosen, hosts = 0, set()
-    demands = {name: demand(name) for name in SPECS}
+    demands = {name: asked_of(name) for name in SPECS}
     name = ""
     with nova_scheduler(empty, cloud, policy, lambda: demands[name], closed) as of_nova:
         for number in range(SERVERS):

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from cpu_tiers.tools.cloud.simulation_text import policy_values
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.tools.simulation.comparison import compare
-from cpu_tiers.tools.simulation.run import Outcome
-from cpu_tiers.tools.simulation.scheduler import Demand
+from cpu_tiers.tools.simulation.run import Demand, Outcome
 from cpu_tiers.tools.sold.entitlements import TierFloors
 
 
@@ -34,7 +34,7 @@ def outcome(
 
 
 DEMANDS = {
-    name: Demand(flavor=name, queries=(), tier=tier)
+    name: Demand(Request(), tier=tier)
     for name, tier in {"a": "gold", "b": "gold", "c": ""}.items()
 }
 

@@ -13,7 +13,7 @@ from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.placement.explanation import explain
 from cpu_tiers.tools.placement.snapshot_client import SnapshotClient
-from cpu_tiers.tools.room.server_queries import ServerQueries
+from cpu_tiers.tools.room.server_queries import Request
 from tests.unit.cloud_model.clouds import group, provider, query
 from tests.unit.compute_api.catalog import Catalog
 
@@ -29,7 +29,7 @@ def weighed(*names: str) -> WeighedHosts:
     client = SnapshotClient(Snapshot(providers=tuple(hosts), consumers=held))
     placement: Any = nullcontext(client)
     cloud = CloudSource(Catalog({}).services, lambda: placement, None)
-    explanation = explain(client, ServerQueries((query(group(VCPU=1)),)))
+    explanation = explain(client, Request((query(group(VCPU=1)),)))
     return weighed_hosts(cloud, client, explanation)
 
 

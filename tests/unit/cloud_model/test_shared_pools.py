@@ -10,8 +10,9 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.cloud_model import CloudProvider, Search, SimulatedCloud
 from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.tools.simulation.policies import Policy
-from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.tools.simulation.scheduler import Scheduler
 from tests.unit.cloud_model.clouds import SHARES, group, provider, query
 
 Choice = tuple[str, Mapping[str, Mapping[str, int]], Mapping[str, object]] | None
@@ -143,8 +144,8 @@ def drawn_cloud(rng: random.Random) -> list[CloudProvider]:
     return sorted(states, key=lambda state: state.parent is not None)
 
 
-def drawn_demand(rng: random.Random, flavor: str) -> Demand:
-    """Return a flavor of an unsuffixed group and up to three suffixed groups, often equal."""
+def drawn_request(rng: random.Random) -> Request:
+    """Return a request of an unsuffixed group and up to three suffixed groups, often equal."""
     whole = {"VCPU": rng.choice([1, 2, 6]), "MEMORY_MB": 1}
     if rng.random() < 0.7:
         whole["DISK_GB"] = rng.choice([1, 2, 5])
@@ -152,7 +153,7 @@ def drawn_demand(rng: random.Random, flavor: str) -> Demand:
     groups = [RequestGroup(resources=whole)]
     for number in range(rng.choice([0, 0, 1, 2, 3])):
         groups.append(group(f"_{number}", *rng.choice([[], [], ["FAST"]]), **amounts))
-    return Demand(flavor=flavor, queries=(query(*groups, policy=rng.choice(["none", "isolate"])),))
+    return Request((query(*groups, policy=rng.choice(["none", "isolate"])),))
 
 
 POLICIES = ("nova", "literal", "boring", "best-fit", "fragmentation", "requested-to-capacity")
@@ -174,7 +175,7 @@ def _choices(
 ) -> list[tuple[Choice, list[float]]]:
     rng = random.Random(seed)
     cloud = kind(drawn_cloud(rng))
-    demands = [drawn_demand(rng, f"flavor{number}") for number in range(3)]
+    demands = [drawn_request(rng) for _ in range(3)]
     scheduler = Scheduler(cloud, Policy.parse(policy, WEIGHERS), random.Random(seed))
     outcomes: list[tuple[Choice, list[float]]] = []
     servers = []
@@ -182,7 +183,7 @@ def _choices(
         demand = rng.choice(demands)
         found = scheduler.choose(demand)
         hosts = sorted(scheduler.with_room(demand))
-        known = scheduler._candidates[demand.flavor]  # the scores in full
+        known = scheduler._candidates[demand]  # the scores in full
         scores = known.scores.of(hosts) if known.scores and len(hosts) > 1 else []
         outcomes.append((found and (found[0], found[1].allocations, found[1].mappings), scores))
         if found and rng.random() < 0.8:

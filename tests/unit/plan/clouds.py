@@ -7,22 +7,21 @@ from typing import Any
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model import SimulatedCloud
-from cpu_tiers.tools.plan.hosts import Hosts, Server, kind_of
+from cpu_tiers.tools.plan.hosts import Hosts, Server
 from cpu_tiers.tools.plan.planner import Plan
 from cpu_tiers.tools.room.free import amounts_of
+from cpu_tiers.tools.room.server_queries import Request
 from tests.unit.cloud_model.clouds import group, provider, query
 
 
 def server(name: str, host: str, *, asks: CandidateQuery | None = None, **amounts: int) -> Server:
     """Return a server that requests what it has of the root provider of its host."""
-    queries = (query(group("", **amounts)) if asks is None else asks,)
     return Server(
         uuid=name,
         name=name,
         host=host,
         amounts=amounts_of({host: amounts}),
-        queries=queries,
-        kind=kind_of(queries),
+        request=Request((query(group("", **amounts)) if asks is None else asks,)),
     )
 
 

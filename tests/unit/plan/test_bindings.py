@@ -20,7 +20,7 @@ from cpu_tiers.tools.plan.planner import Question, make_plan
 from cpu_tiers.tools.plan.read import read_cloud
 from cpu_tiers.tools.plan.relief import relief_of
 from cpu_tiers.tools.plan.spec_match import matches
-from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT, ServerQueries, server_queries
+from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT, Request, server_queries
 from cpu_tiers.translators import ServerRequest
 from tests.unit.cloud_model.clouds import provider
 
@@ -204,7 +204,7 @@ def test_requirements(value: str, requirement: str, is_met: bool) -> None:
     assert matches(value, requirement) is is_met
 
 
-def queries_of(flavor: Flavor, image: Image | None) -> ServerQueries:
+def queries_of(flavor: Flavor, image: Image | None) -> Request:
     return server_queries(ServerRequest(flavor=flavor, image=image))
 
 

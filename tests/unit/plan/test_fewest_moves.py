@@ -7,6 +7,7 @@ import pytest
 
 from cpu_tiers.tools.plan.hosts import Hosts
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
+from cpu_tiers.tools.room.server_queries import Request
 from tests.draws import SEED, part
 from tests.unit.cloud_model.clouds import group, query
 from tests.unit.plan.clouds import assert_each_step_fits
@@ -37,7 +38,7 @@ def test_room(number: int) -> None:
 
     least = cloud.fewest(has_room)
     asked = query(group(VCPU=wanted[0], MEMORY_MB=wanted[1]))
-    question = Question(room=(asked,), wanted=1)
+    question = Question(room=Request((asked,)), wanted=1)
     plan = make_plan(cloud.hosts(), question, seconds=20)
     check(cloud.hosts(), question, least, is_done=plan.after > 0)
     assert not plan.after or least is None or len(plan.steps) >= least
@@ -55,7 +56,7 @@ def test_most_room(number: int) -> None:
 
     most = max(rooms(places) for states in cloud.reached(moves) for places in states)
     asked = query(group(VCPU=wanted[0], MEMORY_MB=wanted[1]))
-    question = Question(room=(asked,), wanted=None, most_moves=moves)
+    question = Question(room=Request((asked,)), wanted=None, most_moves=moves)
     hosts = cloud.hosts()
     searched, plan = (make_plan(hosts, question, seconds=seconds) for seconds in (0, 20))
     assert_each_step_fits(hosts, plan)

@@ -5,10 +5,15 @@ from dataclasses import replace
 import pytest
 
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
+from cpu_tiers.tools.room.server_queries import Request
 from tests.unit.cloud_model.clouds import group, provider, query
 from tests.unit.plan.clouds import assert_each_step_fits, equal_hosts, hosts_of, server
 
 SOLVERS = [pytest.param(20, id="with the solver"), pytest.param(0, id="with the search")]
+
+
+def new_server(vcpus: int) -> Request:
+    return Request((query(group(VCPU=vcpus)),))
 
 
 def ways(plan: Plan) -> list[tuple[str, str, str]]:
@@ -21,7 +26,7 @@ def test_a_move_makes_room(seconds: float) -> None:
     # 4 + 4 of 8 CPUs each are free in halves: a server of 6 needs the 4 of one host to leave.
     servers = [server("a", "h0", VCPU=4), server("b", "h1", VCPU=4)]
     hosts = hosts_of(equal_hosts(2, VCPU=8), servers)
-    plan = make_plan(hosts, Question(room=(query(group(VCPU=6)),), wanted=1), seconds=seconds)
+    plan = make_plan(hosts, Question(room=new_server(6), wanted=1), seconds=seconds)
     assert len(plan.steps) == 1
     assert (plan.before, plan.after, plan.is_proven, plan.bound) == (0, 1, True, 1)
     assert_each_step_fits(hosts, plan)
@@ -30,7 +35,7 @@ def test_a_move_makes_room(seconds: float) -> None:
 @pytest.mark.parametrize("seconds", SOLVERS)
 def test_no_move_where_there_is_room(seconds: float) -> None:
     hosts = hosts_of(equal_hosts(1, VCPU=8), [server("a", "h0", VCPU=4)])
-    plan = make_plan(hosts, Question(room=(query(group(VCPU=4)),), wanted=1), seconds=seconds)
+    plan = make_plan(hosts, Question(room=new_server(4), wanted=1), seconds=seconds)
     assert (plan.steps, plan.before, plan.after, plan.is_proven) == ((), 1, 1, True)
 
 
@@ -38,7 +43,7 @@ def test_no_move_where_there_is_room(seconds: float) -> None:
 def test_no_plan_where_no_moves_help(seconds: float) -> None:
     servers = [server("a", "h0", VCPU=7), server("b", "h1", VCPU=7)]
     hosts = hosts_of(equal_hosts(2, VCPU=8), servers)
-    plan = make_plan(hosts, Question(room=(query(group(VCPU=3)),), wanted=1), seconds=seconds)
+    plan = make_plan(hosts, Question(room=new_server(3), wanted=1), seconds=seconds)
     assert (plan.steps, plan.after, plan.is_proven) == ((), 0, False)
 
 
@@ -47,7 +52,7 @@ def test_as_many_as_the_moves_can_make(seconds: float) -> None:
     # Each of four hosts has 4 of 8 CPUs free; a move frees a host for a server of 8.
     servers = [server(f"s{n}", f"h{n}", VCPU=4) for n in range(4)]
     hosts = hosts_of(equal_hosts(4, VCPU=8), servers)
-    question = Question(room=(query(group(VCPU=8)),), wanted=None, most_moves=2)
+    question = Question(room=new_server(8), wanted=None, most_moves=2)
     plan = make_plan(hosts, question, seconds=seconds)
     assert (plan.after, len(plan.steps)) == (2, 2)
     assert plan.is_proven == bool(seconds)

@@ -8,6 +8,7 @@ from cpu_tiers.tools.plan.hosts import Migration
 from cpu_tiers.tools.plan.order import PlanStep
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.plan.proof import proof_of
+from cpu_tiers.tools.room.server_queries import Request
 from tests.unit.cloud_model.clouds import SHARES, group, provider, query
 from tests.unit.plan.clouds import equal_hosts, hosts_of, server
 
@@ -54,7 +55,7 @@ def test_a_place_that_no_rule_tells_is_in_the_first_lines() -> None:
     assert text.endswith("nova-scheduler takes of h1.")
 
 
-LARGE = (query(group("", VCPU=9)),)
+LARGE = Request((query(group("", VCPU=9)),))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ LARGE = (query(group("", VCPU=9)),)
     [
         pytest.param({"stays": "kept"}, "No plan: b cannot leave", id="Nova does not move it"),
         pytest.param(
-            {"queries": LARGE, "kind": "large"},
+            {"request": LARGE},
             "No plan: b cannot leave",
             id="no host is as large",
         ),
@@ -95,7 +96,7 @@ def test_no_plan_for_servers_that_fit_only_one_by_one() -> None:
 def test_no_plan_for_more_servers_than_there_is_room() -> None:
     """Two hosts of 8 hold four servers of 4 at most, and one is there."""
     hosts = hosts_of(equal_hosts(2, VCPU=8), [server("a", "h0", VCPU=3)])
-    question = Question(room=(query(group("", VCPU=4)),), wanted=4)
+    question = Question(room=Request((query(group("", VCPU=4)),)), wanted=4)
     plan = make_plan(hosts, question, seconds=2)
     text = proof_of(hosts, question, plan, (), is_most=False).text
     assert text == "No plan: no choice of migrations makes room for 4. Proven."

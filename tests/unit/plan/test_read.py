@@ -19,7 +19,7 @@ from cpu_tiers.tools.plan.bindings import FilterOptions
 from cpu_tiers.tools.plan.hosts import Server
 from cpu_tiers.tools.plan.read import hosts_named, read_cloud
 from cpu_tiers.tools.plan.unread import NO_SERVERS, unread_of
-from cpu_tiers.tools.room.server_queries import ServerQueries, server_queries
+from cpu_tiers.tools.room.server_queries import Request, server_queries
 from cpu_tiers.translators import ServerRequest
 from tests.unit.cloud_model.clouds import provider
 
@@ -32,7 +32,7 @@ PROVIDERS = (
 HELD = {"h0": {"VCPU": 2, "MEMORY_MB": 4}}
 
 
-def queries_of(flavor: Flavor, image: Image | None) -> ServerQueries:
+def queries_of(flavor: Flavor, image: Image | None) -> Request:
     return server_queries(ServerRequest(flavor=flavor, image=image))
 
 
@@ -60,14 +60,14 @@ def read(given: Snapshot, *, is_cold: bool = False) -> Server:
 def test_a_server_requests_its_flavor_without_the_disk_of_a_volume() -> None:
     server = read(snapshot())
     assert (server.uuid, server.name, server.host, server.stays) == ("a", "web", "h0", "")
-    assert server.queries[0].resources() == {"VCPU": 2, "MEMORY_MB": 4}
+    assert server.request.queries[0].resources() == {"VCPU": 2, "MEMORY_MB": 4}
     with_disk = read(snapshot({"h0": {**HELD["h0"], "DISK_GB": 8}}))
-    assert with_disk.queries[0].resources() == {"VCPU": 2, "MEMORY_MB": 4, "DISK_GB": 8}
+    assert with_disk.request.queries[0].resources() == {"VCPU": 2, "MEMORY_MB": 4, "DISK_GB": 8}
 
 
 def test_the_bandwidth_of_a_port_is_requested_as_it_is() -> None:
     server = read(snapshot({**HELD, "nic": {"NET_BW_EGR_KILOBIT_PER_SEC": 3}}))
-    port = server.queries[0].groups[-1]
+    port = server.request.queries[0].groups[-1]
     assert port.resources == {"NET_BW_EGR_KILOBIT_PER_SEC": 3}
     assert port.required == {"CUSTOM_PHYSNET_A"}
 
@@ -75,7 +75,7 @@ def test_the_bandwidth_of_a_port_is_requested_as_it_is() -> None:
 def test_what_a_server_holds_beside_its_request_is_not_requested() -> None:
     flavor = FLAVOR._replace(extra_specs={"trait:HW_CPU_X86_AVX2": "required"})
     held = {"h0": {**HELD["h0"], "CUSTOM_VCPU_SHARES": 200, "CUSTOM_NUMA_SERVER": 1}}
-    (query,) = read(snapshot(held, flavor=flavor)).queries
+    (query,) = read(snapshot(held, flavor=flavor)).request.queries
     assert query.resources() == {"VCPU": 2, "MEMORY_MB": 4}
     assert "HW_CPU_X86_AVX2" in query.required_traits()
 
@@ -87,8 +87,8 @@ def test_a_server_with_a_numa_node_has_the_query_of_its_flavor() -> None:
     given = replace(snapshot(held, flavor=flavor), providers=providers)
     request = ServerRequest(flavor=flavor, query_numa=True)
     (server,) = read_cloud(given, lambda *_: server_queries(request)).servers
-    assert server.queries == server_queries(request).queries
-    assert server.queries[0].same_subtree
+    assert server.request == server_queries(request)
+    assert server.request.queries[0].same_subtree
 
 
 def test_a_pinned_server_may_go_where_no_cpus_are_dedicated() -> None:
@@ -119,7 +119,7 @@ def test_a_snapshot_of_version_1() -> None:
     given = snapshot(version_1=True)
     (server,) = read_cloud(given, queries_of).servers
     assert (server.name, server.stays) == ("a", "")
-    assert server.queries[0].resources() == {"VCPU": 2, "MEMORY_MB": 4}
+    assert server.request.queries[0].resources() == {"VCPU": 2, "MEMORY_MB": 4}
     assert unread_of(given, FilterOptions()) == (NO_SERVERS,)
 
 

@@ -59,7 +59,7 @@ def test_traits_of_hosts_that_give_a_weight(shares: bool, count: int) -> None:
 
 
 def test_aggregates_of_a_host() -> None:
-    (query,), *_ = server_queries(server({}), member_of=AGGREGATE)
+    (query,) = server_queries(server({}), member_of=AGGREGATE).queries
     assert "&member_of=in:a,b&" in query.to_query_string()
 
 

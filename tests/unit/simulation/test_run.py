@@ -4,15 +4,16 @@ import pytest
 
 from cpu_tiers.tools.cloud_model import SimulatedCloud
 from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.requests import Arrival
-from cpu_tiers.tools.simulation.run import Moment, Outcome, simulate
-from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.tools.simulation.run import Demand, Moment, Outcome, simulate
+from cpu_tiers.tools.simulation.scheduler import Scheduler
 from tests.unit.cloud_model.clouds import SHARES, group, provider, query
 
 DEMANDS = {
-    "small": Demand(flavor="small", queries=(query(group(VCPU=2, MEMORY_MB=1)),)),
-    "large": Demand(flavor="large", queries=(query(group(VCPU=4, MEMORY_MB=1)),)),
+    "small": Demand(Request((query(group(VCPU=2, MEMORY_MB=1)),))),
+    "large": Demand(Request((query(group(VCPU=4, MEMORY_MB=1)),))),
 }
 
 
@@ -91,7 +92,7 @@ def test_equal_pools_fill_up_one_after_the_other() -> None:
     hosts = [provider(name, None, aggregate="z", VCPU=4, MEMORY_MB=9) for name in "ab"]
     pools = [provider(name, None, SHARES, aggregate="z", DISK=4) for name in ("p", "q", "r")]
     cloud = SimulatedCloud([*hosts, *pools])
-    demands = {"disk": Demand(flavor="disk", queries=(query(group(VCPU=1, DISK=3)),))}
+    demands = {"disk": Demand(Request((query(group(VCPU=1, DISK=3)),)))}
     scheduler = Scheduler(cloud, Policy.parse("nova", WEIGHERS))
     arrivals = [arrival(time, "disk", 9) for time in range(4)]
     outcome = simulate(cloud, scheduler, arrivals, demands)

@@ -6,8 +6,9 @@ import pytest
 
 from cpu_tiers.tools.cloud_model import CloudProvider, SimulatedCloud
 from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.tools.simulation.policies import Policy
-from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.tools.simulation.scheduler import Scheduler
 from tests.unit.cloud_model.clouds import group, provider, query
 
 
@@ -19,7 +20,7 @@ def host(name: str, vcpus: int, memory_mb: int, cards: int = 0) -> list[CloudPro
     ]
 
 
-PLAIN = Demand(flavor="plain", queries=(query(group(VCPU=2, MEMORY_MB=2)),))
+PLAIN = Request((query(group(VCPU=2, MEMORY_MB=2)),))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_claims_change_the_choice() -> None:
     cloud = SimulatedCloud([*host("a", 64, 64), *host("b", 60, 70), *host("c", 64, 60, cards=1)])
     scheduler = Scheduler(cloud, policy)
     servers: list[tuple[str, dict[str, dict[str, int]]]] = []
-    demands = [PLAIN, Demand(flavor="large", queries=(query(group(VCPU=9, MEMORY_MB=7)),))]
+    demands = [PLAIN, Request((query(group(VCPU=9, MEMORY_MB=7)),))]
     for _ in range(60):
         demand = rng.choice(demands)
         found = scheduler.choose(demand)
@@ -89,9 +90,6 @@ def test_no_host_has_room() -> None:
 
 def test_hosts_that_serve_any_query_have_room() -> None:
     cloud = SimulatedCloud([*host("a", 4, 4), *host("b", 4, 4, cards=1)])
-    demand = Demand(
-        flavor="f",
-        queries=(query(group("_X", CARD=1)), query(group(VCPU=1, MEMORY_MB=1))),
-    )
+    asked = Request((query(group("_X", CARD=1)), query(group(VCPU=1, MEMORY_MB=1))))
     scheduler = Scheduler(cloud, Policy.parse("boring", WEIGHERS))
-    assert sorted(scheduler.with_room(demand)) == ["a", "b"]
+    assert sorted(scheduler.with_room(asked)) == ["a", "b"]

@@ -6,8 +6,9 @@ import pytest
 
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.cloud_model import SimulatedCloud
+from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.tools.simulation.policies import Policy
-from cpu_tiers.tools.simulation.scheduler import AnsweredTrees, Demand, Scheduler
+from cpu_tiers.tools.simulation.scheduler import AnsweredTrees, Scheduler
 from cpu_tiers.weights import Scoring, make_forest
 from cpu_tiers.weights.cost.gradient import History
 from tests.unit.cloud_model.clouds import CARDS, SHARES, group, provider, query
@@ -68,7 +69,7 @@ def test_the_choice_of_a_forest_of_each_request(name: str, seed: int) -> None:
     policy = Policy.parse(name, ONLY_OURS)
     assert policy.scoring is not None
     scheduler, history = Scheduler(cloud, policy), History()
-    demands = {name: Demand(flavor=name, queries=(query,)) for name, query in QUERIES.items()}
+    demands = {name: Request((query,)) for name, query in QUERIES.items()}
     servers = []
     for _ in range(150):
         flavor = rng.choice(list(QUERIES))
