@@ -151,10 +151,9 @@ class CandidateSurvey:
         if key not in self._answers:
             answer = self._client.candidates(sent)
             self.summaries |= answer.provider_summaries
-            if answer.allocation_requests:
-                answer = answer.usable(avoided)
+            if query.absent:
                 answer = answer.without_hosts(answer.roots_with(query.absent))
-            self._answers[key] = answer
+            self._answers[key] = answer.usable(avoided) if answer.allocation_requests else answer
         return self._answers[key]
 
     def _without_absent_names(self, query: CandidateQuery) -> CandidateQuery | None:

@@ -128,9 +128,7 @@ class Survivors:
             columns = zip(*map(self._start.__getitem__, now), strict=True)
             most = self._most[kind] = [max(column) or 1 for column in columns]
             weights = ((-sum(map(truediv, self._start[r], most)), r) for r in now | shared)
-            self._order[kind] = [
-                (-weight, root) for weight, root in sorted(weights)
-            ]
+            self._order[kind] = [(-weight, root) for weight, root in sorted(weights)]
         return self._order[kind]
 
     def _free(self, root: str, room: FreeAmounts) -> list[float]:

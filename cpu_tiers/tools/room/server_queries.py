@@ -150,7 +150,10 @@ def server_queries(
     :raises ExtensionError: two translators request the same class.
     """
     required = _required(server, options)
-    queries = (translate(server, translators), fallback(server, translators))
+    queries = [translate(server, translators), fallback(server, translators)]
+    is_pinned = server.guest.policy == "dedicated" and server.own_groups.amount(PCPU) is None
+    if is_pinned and not options.disable_fallback_pcpu_query:
+        queries += _as_vcpu(server, translators)
     filtered = tuple(
         query._replace(
             root_required=query.root_required | required,
@@ -164,11 +167,7 @@ def server_queries(
     closed = _closed(server, translators, options.isolating)
     if member_of or closed:
         filtered = tuple(_in_aggregates(query, member_of, closed) for query in filtered)
-    unknown = left_out(server.flavor, options)
-    is_pinned = server.guest.policy == "dedicated" and server.own_groups.amount(PCPU) is None
-    if is_pinned and not options.disable_fallback_pcpu_query:
-        filtered += tuple(_as_vcpu(query, server) for query in filtered)
-    return Request(filtered, unknown)
+    return Request(filtered, left_out(server.flavor, options))
 
 
 def asks_for_devices(server: ServerRequest) -> bool:
@@ -284,10 +283,13 @@ def _in_aggregates(
     )
 
 
-def _as_vcpu(query: CandidateQuery, server: ServerRequest) -> CandidateQuery:
-    """Return the second query of Nova: all CPUs as VCPU, without emulator threads.
+def _as_vcpu(
+    server: ServerRequest, translators: Mapping[str, Translator]
+) -> Iterator[CandidateQuery]:
+    """Yield the second queries: all CPUs as VCPU, without emulator threads and thread policy.
 
-    Placement also answers with hosts that have dedicated CPUs, and no free ones: Nova's
+    Source: ``ResourceRequest.from_request_spec`` with ``enable_pinning_translate=False``.
+    Placement also answers with hosts that have dedicated CPUs and no free ones: Nova's
     NUMATopologyFilter, or the claim of nova-compute, refuses them.
     """
     vcpus = {"": server.flavor.vcpus}
@@ -299,7 +301,11 @@ def _as_vcpu(query: CandidateQuery, server: ServerRequest) -> CandidateQuery:
         others = {name: n for name, n in group.resources.items() if name != PCPU}
         return group._replace(resources={VCPU: vcpus[group.suffix], **others})
 
-    return query._replace(groups=tuple(map(changed, query.groups)), absent=query.absent | {PCPU})
+    others = {name: each for name, each in translators.items() if name != "thread_policy"}
+    for query in (translate(server, others), fallback(server, others)):
+        if query is not None:
+            groups = tuple(map(changed, query.groups))
+            yield query._replace(groups=groups, absent=frozenset({PCPU}))
 
 
 def novas_traits(

@@ -56,10 +56,14 @@ class Asked(HostAggregates):
         return frozenset()
 
 
-def of_nova(specs: Properties, image: Properties, disk_format: str) -> tuple[Request, set[str]]:
+def of_nova(
+    specs: Properties, image: Properties, disk_format: str, *, pinning: bool
+) -> tuple[Request, set[str]]:
     """Return Nova's own request, and the metadata keys that let it into isolated aggregates.
 
     The request has the amounts, and the required and forbidden traits.
+
+    :param pinning: ``False`` for Nova's second request for dedicated CPUs.
     """
     keys: set[str] = set()
 
@@ -83,7 +87,7 @@ def of_nova(specs: Properties, image: Properties, disk_format: str) -> tuple[Req
         for each in request_filter.ALL_REQUEST_FILTERS:
             if each.__name__ not in OF_DATABASE:
                 each(None, spec)
-    request = utils.ResourceRequest.from_request_spec(spec)
+    request = utils.ResourceRequest.from_request_spec(spec, enable_pinning_translate=pinning)
     return (
         dict(request.merged_resources()),
         frozenset(request.all_required_traits | spec.root_required),
@@ -129,7 +133,10 @@ def test_amounts_and_traits_are_equal_to_a_query_of_nova(
             query_placement_for_image_type_support=True,
             isolating=Asked({"uuid": SnapshotAggregate(name="a")}),
         )
-        (query,) = server_queries(server, options=options).queries
-        found = query.resources(), query.required_traits(), query.root_forbidden
+        queries = server_queries(server, options=options).queries
+        assert len(queries) == (2 if "hw:cpu_policy" in specs else 1)
         keys = {f"trait:{name}" for name in Asked.traits}
-        assert (found, keys) == of_nova(specs, image, disk_format)
+        for query in queries:
+            found = query.resources(), query.required_traits(), query.root_forbidden
+            pinning = query is queries[0]
+            assert (found, keys) == of_nova(specs, image, disk_format, pinning=pinning)
