@@ -88,12 +88,14 @@ class Inspection:
     :param count: the number of flavors in the API database, or of servers in a cell v2.
     :param error: the cell v2 that did not answer, with the reason; ``None`` if all was read.
     :param pinned: the number of servers with the CPU policy ``dedicated``, by compute node.
+    :param selling_nodes: the names of flavors with a tier whose servers stand on NUMA nodes.
     """
 
     count: int
     findings: tuple[FlavorFinding, ...]
     error: str | None = None
     pinned: Mapping[str, int] = field(default_factory=dict)
+    selling_nodes: tuple[str, ...] = ()
 
 
 def broken_rules(read: Read) -> BrokenRules | None:

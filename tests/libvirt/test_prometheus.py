@@ -160,6 +160,8 @@ TEXTS = {
     " Run cpu-tiers host audit on the host: its findings name the causes.",
     "oversold": "Servers without a tier: 1."
     " Run cpu-tiers host audit on the host: the finding oversold says what weighs too much.",
+    "node": "Run cpu-tiers host audit -f json on the host: the finding oversold names the guests"
+    " to move, and cpu-tiers plan relieve --audit plans it.",
     "quota": "The finding quota of cpu-tiers host audit names the cgroup, and says what to write.",
     "waits": "The guests of the host wait for CPUs in long turns: see cpu-tiers host show, and"
     " move guests.",
@@ -191,6 +193,8 @@ tests:
         values: 600x30 1124x170
       - series: cpu_tiers_watch_under_class_seconds_total{{instance="h", guest="g", tier="gold"}}
         values: 0+20x200
+      - series: cpu_tiers_watch_oversold_cpus_kept_ratio{{instance="h", cpus="0-7"}}
+        values: _x20 0.5714x180
     alert_rule_test:
       - eval_time: 50m
         alertname: CpuTiersPromiseBurnsFast
@@ -209,6 +213,14 @@ tests:
             exp_annotations:
               summary: "The guests of h weigh 1124 shares, more than the host sells"
               description: "{oversold}"
+      - {{eval_time: 45m, alertname: CpuTiersCpusOversold, exp_alerts: []}}
+      - eval_time: 55m
+        alertname: CpuTiersCpusOversold
+        exp_alerts:
+          - exp_labels: {{severity: ticket, instance: h, cpus: 0-7}}
+            exp_annotations:
+              summary: "On CPU 0-7 of h a share keeps 57.14% of what it is sold as"
+              description: "{node}"
       - {{eval_time: 40m, alertname: CpuTiersUnderClass, exp_alerts: []}}
       - eval_time: 50m
         alertname: CpuTiersUnderClass

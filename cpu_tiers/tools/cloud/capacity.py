@@ -190,6 +190,7 @@ def tier_rooms(
             room.is_exact,
             each.note,
             **_request(each.flavor),
+            on_nodes=each.on_nodes,
         )
         for each, room in zip(chosen, rooms, strict=True)
     ]

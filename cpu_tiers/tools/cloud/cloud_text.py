@@ -29,6 +29,7 @@ from cpu_tiers.tools.sold.cloud_report import (
 )
 from cpu_tiers.tools.sold.sold import NOTHING, SoldAmount, SoldCloud
 from cpu_tiers.tools.sold.sold_sums import TierRoom, class_sums
+from cpu_tiers.tools.sold.tier_promises import uncounted_nodes
 
 COLUMNS = (
     *("host", "disabled", "down", "provider", "class", "capacity", "used", "tiers"),
@@ -39,6 +40,11 @@ _BAR_CELLS = 10
 _ADVICE = (
     "Resize these servers to flavors with a weight (quota:cpu_shares), or move them to hosts"
     " without tiers. Nothing is lost where cpu-tiers host audit does not find oversold."
+)
+_ON_NODES = (
+    "Servers of {flavors} stand on NUMA nodes, and {hosts} report their shares as one amount: a"
+    " node may carry more than its part. Placement does not tell; cpu-tiers host audit on the"
+    " hosts does, and cpu-tiers flavor check --all --hosts says what to set."
 )
 _LEAST_NAME_CELLS = 24
 """The width of the names of hosts; longer names take up to half of a line."""
@@ -114,6 +120,11 @@ def print_cloud(
     print_report(console, weights, show_all=show_all)
     if weights.rows:
         console.print(Text(wrapped(_ADVICE)))
+    flavors, hosts = uncounted_nodes(rooms, cloud)
+    if flavors and hosts:
+        names, hosts_as_one = printable(join_names(flavors)), count_of(hosts, "host")
+        text = _ON_NODES.format(flavors=names, hosts=hosts_as_one)
+        console.print(Text(wrapped(text)))
     for table in (groups_table(cloud, groups or {}), hosts_table(cloud)):
         print_report(console, _fitting(table, console.width, show_all=show_all), show_all=show_all)
     if cloud.domain:

@@ -13,8 +13,10 @@ from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.numa import absent_pages
 from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import page_size_of
 from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.tools.cloud_model.cloud import SimulatedCloud
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.documents import Check, read_flavors
 from cpu_tiers.tools.frame.formatting import ListCommand
@@ -29,11 +31,17 @@ from cpu_tiers.tools.frame.server_request import (
     request_of,
     without_root_disk,
 )
-from cpu_tiers.tools.frame.terminal import ProgressLine, join_names
+from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, join_names
 from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud
 from cpu_tiers.tools.placement.inventories import placement_facts
 from cpu_tiers.tools.reasons.never_served import never_served
-from cpu_tiers.tools.tiers.flavor_advice import idle_keys, misspelt_keys
+from cpu_tiers.tools.tiers.flavor_advice import (
+    UNCOUNTED_NODES,
+    idle_keys,
+    misspelt_keys,
+    remedy_of_uncounted_nodes,
+    sells_nodes,
+)
 from cpu_tiers.tools.tiers.ladder import Step, step_of_cloud, step_of_host
 from cpu_tiers.tools.tiers.pair import AMOUNT, pair_faults
 from cpu_tiers.translators import ServerRequest, Translator
@@ -115,7 +123,10 @@ class FlavorCheck(NovaConfCommand, ListCommand):
             if parsed_args.hosts:
                 tell_unknown_additions(conf, cloud)
                 progress.tell("asking Placement for hosts")
-                _check_hosts(cloud, checked, progress)
+                empty = _check_hosts(cloud, checked, progress)
+                # With the option, a server with NUMA nodes finds only hosts that report nodes.
+                if not conf.filter_scheduler.query_placement_for_numa:
+                    _check_nodes(checked, empty, cloud.service_states.strangers, step)
         _tell_unknown_effect(checked, step)
         rows = [row for item in checked for row in item.rows()]
         self.status = FOUND if rows else 0
@@ -175,7 +186,10 @@ def _named_traits(checked: Iterable[_Checked]) -> frozenset[str]:
     return frozenset[str]().union(*(query.named_traits() for query in queries))
 
 
-def _check_hosts(cloud: CloudSource, checked: Sequence[_Checked], progress: ProgressLine) -> None:
+def _check_hosts(
+    cloud: CloudSource, checked: Sequence[_Checked], progress: ProgressLine
+) -> SimulatedCloud:
+    """Add what no host could take to the faults, and return the cloud without servers."""
     named = _named_traits(checked)
     strangers = cloud.service_states.strangers
     with cloud.placement() as client:
@@ -197,6 +211,23 @@ def _check_hosts(cloud: CloudSource, checked: Sequence[_Checked], progress: Prog
         if flavor_queries and has_hosts:
             for fault in never_served(f"flavor {flavor.name}", flavor_queries, empty, strangers):
                 faults.add(*fault)
+    return empty
+
+
+def _check_nodes(
+    checked: Iterable[_Checked], empty: SimulatedCloud, strangers: frozenset[str], step: AskStep
+) -> None:
+    """Add tiers on NUMA nodes to the faults, if hosts report their shares as one amount."""
+    as_one = sum(
+        host.root not in strangers and VCPU_SHARES in host.tree[0].stocks for host in empty.hosts
+    )
+    for _, faults, flavor, *_ in checked if as_one else ():
+        if flavor is not None and sells_nodes(flavor):
+            hosts = f"{as_one:,} of {count_of(len(empty.hosts), 'host')}"
+            given = f"its servers stand on NUMA nodes: {UNCOUNTED_NODES}; so {hosts}"
+            has_driver = (step() or Step.DRIVER).has_driver
+            allowed = remedy_of_uncounted_nodes(has_driver=has_driver)
+            faults.add(f"flavor {flavor.name}", given, allowed)
 
 
 def _check(

@@ -28,6 +28,7 @@ from cpu_tiers.tools.cloud.upgrade_checks import (
     check_provider_files,
     check_shares,
     check_step,
+    check_uncounted_nodes,
     check_weigher,
     register,
     step_of,
@@ -247,6 +248,10 @@ class Checks(UpgradeCommands):
         _, cells = self._databases()
         return check_pinned(self._hosts(), cells)
 
+    def _nodes(self) -> Iterable[str]:
+        flavors, _ = self._databases()
+        return check_uncounted_nodes(self._hosts(), flavors.selling_nodes, self._conf)
+
     _upgrade_checks = (
         ("Step of the cloud", _run(lambda self: check_step(self._hosts(), self._conf))),
         ("Functions of Nova", _run(lambda _: check_functions())),
@@ -256,6 +261,7 @@ class Checks(UpgradeCommands):
         ("Capacity of providers", _run(_capacity)),
         ("Weigher of nova-scheduler", _run(_weigher)),
         ("Flavors and servers", _run(lambda self: check_flavors(*self._databases()))),
+        ("Tiers on NUMA nodes", _run(_nodes)),
         ("Servers with dedicated CPUs", _run(_pinned)),
     )
 

@@ -22,6 +22,7 @@ from cpu_tiers.tools.frame.server_request import queries_of
 from cpu_tiers.tools.frame.terminal import join_names
 from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.tools.sold.sold import SoldPart
+from cpu_tiers.tools.tiers.flavor_advice import sells_nodes
 from cpu_tiers.tools.tiers.pair import pair_faults
 from cpu_tiers.tools.tiers.tier import Tier, unnamed_tier
 from cpu_tiers.translators import ServerRequest
@@ -42,6 +43,7 @@ class TierFlavor(NamedTuple):
 
     :param flavors: how many flavors the tier has.
     :param is_plain: whether the flavor asks for no more than the sizes and the weight of the tier.
+    :param on_nodes: the names of the flavors of the tier whose servers stand on NUMA nodes.
     """
 
     tier: str
@@ -49,6 +51,7 @@ class TierFlavor(NamedTuple):
     queries: Request
     flavors: int
     is_plain: bool
+    on_nodes: tuple[str, ...] = ()
 
     @property
     def note(self) -> str:
@@ -139,7 +142,8 @@ def _representative(
         return not rated.is_plain, -servers, flavor.vcpus, flavor.memory_mb, flavor.name
 
     chosen = min(flavors, key=order)
-    return TierFlavor(tier, chosen.flavor, chosen.queries, len(flavors), chosen.is_plain)
+    on_nodes = tuple(rated.flavor.name for rated in flavors if sells_nodes(rated.flavor))
+    return TierFlavor(tier, chosen.flavor, chosen.queries, len(flavors), chosen.is_plain, on_nodes)
 
 
 def _servers_by_amounts(sold: Iterable[SoldPart]) -> Counter[Amounts]:

@@ -18,6 +18,7 @@ from cpu_tiers.tools.frame.ladder_options import OF_THE_WEIGHER, scheduler_of
 from cpu_tiers.tools.frame.provider_files import ProviderFiles, faults_at_start
 from cpu_tiers.tools.frame.terminal import count_of_hosts, join_names
 from cpu_tiers.tools.placement.inventories import HostSurvey
+from cpu_tiers.tools.tiers.flavor_advice import UNCOUNTED_NODES, remedy_of_uncounted_nodes
 from cpu_tiers.tools.tiers.ladder import Step, step_of_cloud
 
 _MULTIPLIER = "resource_provider_weight_multiplier"
@@ -87,6 +88,26 @@ def check_shares(hosts: Sequence[HostSurvey], step: Step = Step.DRIVER) -> Itera
                 else "write the provider.yaml (cpu-tiers inventory show -f provider-yaml --file)"
                 " and restart nova-compute before you give flavors their pairs"
             )
+        )
+
+
+def check_uncounted_nodes(
+    hosts: Sequence[HostSurvey], flavors: Sequence[str], conf: cfg.ConfigOpts
+) -> Iterator[str]:
+    """Warn about tiers on NUMA nodes of hosts that report their shares as one amount.
+
+    :param flavors: the flavors of such servers.
+    """
+    # With the option, a server with NUMA nodes finds only hosts that report their nodes.
+    if not flavors or conf[filter_scheduler.GROUP].query_placement_for_numa:
+        return
+    as_one = [host.name for host in hosts if host.has_shares and not host.is_numa_aware]
+    if as_one:
+        remedy = remedy_of_uncounted_nodes(has_driver=step_of(hosts, conf).has_driver)
+        yield (
+            f"servers of {join_names(flavors)} stand on NUMA nodes, and"
+            f" {count_of_hosts(as_one, hosts)} report their shares as one amount:"
+            f" {join_names(as_one)}. {UNCOUNTED_NODES[0].upper()}{UNCOUNTED_NODES[1:]}: {remedy}"
         )
 
 

@@ -11,9 +11,10 @@ from cpu_tiers.inventory.cpus import pinned_cpus
 from cpu_tiers.tools.frame.host_arguments import host_inventories
 from cpu_tiers.tools.host.audit_evidence import promised_occupancy
 from cpu_tiers.tools.host.checks.due import Dues, dues_of
-from cpu_tiers.tools.host.checks.guest_weight import shared_weight
-from cpu_tiers.tools.host.checks.oversold import foreign_weights
+from cpu_tiers.tools.host.checks.guest_weight import shared_vcpus
+from cpu_tiers.tools.host.checks.oversold import foreign_weights, oversold_sets
 from cpu_tiers.tools.host.watched_guest import WatchedGuest
+from cpu_tiers.tools.tiers.cpu_sets import ContestedCpus, SharedVcpus
 from cpu_tiers.tools.tiers.domain import Domain, HostCgroups
 from cpu_tiers.tools.tiers.occupancy import Figures
 from cpu_tiers.tools.tiers.sold import Sale
@@ -51,16 +52,17 @@ class HostPromises:
         dues = dues_of(occupancy, self._dedicated, self.sale)
         return {name: (figures, dues[name]) for name, figures in occupancy.figures().items()}
 
-    def weights(self, guests: Iterable[WatchedGuest], around: HostCgroups) -> float:
-        """Return what competes on the shared CPUs, in shares.
+    def weights(
+        self, guests: Iterable[WatchedGuest], around: HostCgroups
+    ) -> tuple[float, tuple[ContestedCpus, ...]]:
+        """Return what competes on the shared CPUs, in shares, and the oversold sets of CPUs.
 
         :param around: the cgroups above and beside the guests.
         """
-        guests_weight = sum(
-            (
-                shared_weight(guest.cgroup.weight or 0, guest.domain.vcpu_sets, self._dedicated)
-                for guest in guests
-            ),
-            Fraction(0),
-        )
-        return float(guests_weight + sum(foreign_weights(around, guests_weight)))
+        host_cpus, vcpus = self._host.topology.cpus, list[SharedVcpus]()
+        for guest in guests:
+            weight = guest.cgroup.weight or 0
+            vcpus += shared_vcpus(guest.domain, weight, host_cpus, self._dedicated)
+        guests_weight = sum((each.weight for each in vcpus), Fraction(0))
+        total = float(guests_weight + sum(foreign_weights(around, guests_weight)))
+        return total, tuple(oversold_sets(vcpus, self.sale)) if self.sale else ()

@@ -215,6 +215,9 @@ def _metrics(reading: HostReading) -> Iterator[Metrics]:
     ):
         if value is not None:
             yield single(f"{PREFIX}_{name}", text, value, is_counter=is_counter)
+    kept = "Part of its sold CPUs that a share keeps on oversold CPUs, such as a NUMA node"
+    sets = [((str(oversold.cpus),), float(oversold.kept)) for oversold in reading.oversold]
+    yield Metrics(f"{PREFIX}_oversold_cpus_kept_ratio", kept, sets, ["cpus"])
     guests = [(guest, _labels(guest)) for guest in reading.guests]
     for is_counter, metrics in ((True, _COUNTERS), (False, _GAUGES)):
         for name, (text, attribute) in metrics.items():

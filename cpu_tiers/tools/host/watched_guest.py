@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from cpu_tiers.tools.cgroup.hierarchy import Stalls
 from cpu_tiers.tools.host.checks.delivery import Delivery
+from cpu_tiers.tools.tiers.cpu_sets import ContestedCpus
 from cpu_tiers.tools.tiers.domain import CpuTime, Domain, GuestCgroup
 
 WAITS = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
@@ -121,6 +122,8 @@ class HostReading:
     :param missing: what the guests did not get of that.
     :param shares: the shares that the host sells; ``None`` if they are not known.
     :param weights: the weights that compete for the shared CPUs, in shares.
+    :param oversold: the sets of CPUs, such as NUMA nodes, whose guests weigh more than their part
+        of the shares.
     :param file_faults: how many faults the provider.yaml of the host has; 0 while not known.
     """
 
@@ -134,4 +137,5 @@ class HostReading:
     missing: float = 0.0
     shares: float | None = None
     weights: float = 0.0
+    oversold: tuple[ContestedCpus, ...] = ()
     file_faults: int = 0

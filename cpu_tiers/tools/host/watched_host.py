@@ -27,6 +27,7 @@ from cpu_tiers.tools.host.host_promises import HostPromises
 from cpu_tiers.tools.host.watched_guest import HostReading, Waits, WatchedGuest
 from cpu_tiers.tools.libvirt.connection import RunningDomain
 from cpu_tiers.tools.libvirt.domain import parse_domain
+from cpu_tiers.tools.tiers.cpu_sets import ContestedCpus
 from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT, CpuTime, Domain, GuestCgroup, between
 from cpu_tiers.tools.tiers.occupancy import Figures
 from cpu_tiers.tools.tiers.sold import Sale
@@ -106,6 +107,7 @@ class WatchedHost:
         self._promises = HostPromises(host, conf)
         self._due = self._missing = 0.0
         self._weigh_at = self._weights = 0.0
+        self._oversold: tuple[ContestedCpus, ...] = ()
         self._describe, self._clock = describe, clock
         self._tiers, self._waits = tiers, dict[str, Waits]()
         self._files = files or Files()
@@ -156,6 +158,7 @@ class WatchedHost:
             missing=self._missing,
             shares=float(sale.for_sale) if sale else None,
             weights=self._weights,
+            oversold=self._oversold,
             file_faults=self.file_faults,
         )
 
@@ -243,7 +246,7 @@ class WatchedHost:
     def _add_up_weights(self) -> None:
         cgroups = {uuid: guest.cgroup for uuid, guest in self._guests.items()}
         around = read_around(self._files, self._hierarchy, cgroups)
-        self._weights = self._promises.weights(self._guests.values(), around)
+        self._weights, self._oversold = self._promises.weights(self._guests.values(), around)
 
     def _stalls(self, path: str, limited: tuple[str, ...]) -> Stalls | None:
         stalls = None

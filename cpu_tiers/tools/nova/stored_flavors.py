@@ -33,6 +33,7 @@ from cpu_tiers.in_time import in_time
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.tools.nova.cloud import CONF, NovaUnavailable, asking, configure, reason_of
 from cpu_tiers.tools.simulation.requests import PastServer
+from cpu_tiers.tools.tiers.flavor_advice import sells_nodes
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.broken_rules import FlavorFinding, Inspection, Read, broken_rules
 
@@ -234,12 +235,15 @@ def inspect_flavors(tell: Tell) -> Inspection:
 
     :raises SQLAlchemyError, DBError: the database does not answer.
     """
-    count, findings = 0, []
+    count, findings, selling_nodes = 0, [], list[str]()
     for page in flavor_pages():
         count += len(page)
+        selling_nodes += [name for data in page if (name := _name_if_selling_nodes(data))]
         findings += [finding for data in page for finding in _finding(partial(_request, data))]
         tell(f"{count} flavors read")
-    return Inspection(count=count, findings=tuple(findings))
+    return Inspection(
+        count=count, findings=tuple(findings), selling_nodes=tuple(sorted(selling_nodes))
+    )
 
 
 def inspect_cells(tell: Tell) -> Iterator[Inspection]:
@@ -305,6 +309,14 @@ def _pinned(servers: Servers) -> Counter[str]:
 def _finding(read: Read, servers: tuple[str, ...] = ()) -> Iterator[FlavorFinding]:
     if rules := broken_rules(read):
         yield FlavorFinding(rules=rules, servers=servers)
+
+
+def _name_if_selling_nodes(data: Mapping[str, Any]) -> str:
+    """Return the name of a flavor with a tier whose servers stand on NUMA nodes, else no text."""
+    with suppress(InvalidInput):  # a finding
+        flavor = to_flavor(data)
+        return flavor.name if sells_nodes(flavor) else ""
+    return ""
 
 
 def _request(data: Mapping[str, Any]) -> ServerRequest:

@@ -24,8 +24,9 @@ class PlanRelieve(PlanCommand):
 
     The plan moves servers from hosts that have more allocated than their capacity; servers that
     their host does not suit any more, because of a trait that the flavor forbids, requires or
-    avoids; and servers that are short of CPU time, by the audit of their host. Nothing is carried
-    out. Exit status: 0 if all is or can be mended, 3 if not.
+    avoids; and, by the audit of their host, servers that are short of CPU time or whose leaving
+    ends that a NUMA node is oversold. Nothing is carried out. Exit status: 0 if all is or can be
+    mended, 3 if not.
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -37,19 +38,19 @@ class PlanRelieve(PlanCommand):
             action="append",
             default=[],
             metavar="FILE",
-            help="what `host audit -f json` says of a host: the servers that it names as short"
-            " leave, and no server enters; the name of the file is the name of the host with"
-            " .json; may be repeated",
+            help="what `host audit -f json` says of a host: the servers that it names as short,"
+            " or as too much for CPUs that are oversold, leave, and no server enters; the name"
+            " of the file is the name of the host with .json; may be repeated",
         )
         super().add_arguments(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         hosts = self.read(parsed_args)
-        short = self._short(hosts, parsed_args.audit)
+        short, oversold = self._audited(hosts, parsed_args.audit)
         chosen = frozenset(hosts_named(hosts, parsed_args.host, "HOST").values())
         marked = self._marked(hosts)
-        hosts.closed = frozenset(short).union(marked, hosts.closed)
-        relief = relief_of(hosts, chosen or frozenset(hosts.names), short, marked)
+        hosts.closed = frozenset(short).union(oversold, marked, hosts.closed)
+        relief = relief_of(hosts, chosen or frozenset(hosts.names), short, marked, oversold)
         plan = self.plan(hosts, relief.question)
         verdict, is_no = relieve_verdict(relief, plan)
         return self.shown(hosts, plan, verdict, unmoved(plan), is_no=is_no)
@@ -66,15 +67,26 @@ class PlanRelieve(PlanCommand):
             )
         )
 
-    def _short(self, hosts: Hosts, paths: Iterable[str]) -> dict[str, set[str]]:
-        """Return the servers that audits name as short, by the root provider of their host."""
-        uuids_by_name = defaultdict[str, set[str]](set)
+    def _audited(
+        self, hosts: Hosts, paths: Iterable[str]
+    ) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+        """Return what is to leave by audits, by the root provider of its host.
+
+        :returns: the servers that are short, and the servers whose leaving brings sets of CPUs,
+            such as NUMA nodes, back to the shares that these CPUs are sold for.
+        """
+        leaving = {kind: defaultdict[str, set[str]](set) for kind in ("short", "oversold")}
         for path in paths:
             for finding in read_findings(path):
-                if finding.kind == "short" and finding.uuid:
-                    uuids_by_name[Path(path).stem].add(finding.uuid)
-        roots = hosts_named(hosts, uuids_by_name, "--audit")
-        return {roots[name]: uuids for name, uuids in uuids_by_name.items()}
+                if finding.kind in leaving and finding.uuid:
+                    leaving[finding.kind][Path(path).stem].add(finding.uuid)
+        roots = hosts_named(
+            hosts, {name for names in leaving.values() for name in names}, "--audit"
+        )
+        short, oversold = (
+            {roots[name]: uuids for name, uuids in names.items()} for names in leaving.values()
+        )
+        return short, oversold
 
     def _marked(self, hosts: Hosts) -> dict[str, str]:
         """Return a trait of each host that nova.conf avoids, by root provider."""

@@ -100,7 +100,7 @@ def weight_table(cloud: SoldCloud) -> ReportTable:
     """Return what servers without a tier leave of the sold CPUs while all servers run."""
     rows: list[Sequence[Value]] = [
         (
-            HostLabel(cloud.short_name(each.host), each.host),
+            HostLabel(cloud.short_name(each.host, each.provider), each.host),
             *(int(each.shares), each.sold, each.untiered),
             *(Figure(percent(float(each.kept(version)))) for version in (1, 2)),
         )

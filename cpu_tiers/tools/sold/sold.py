@@ -108,7 +108,8 @@ class SoldCloud:
         nova-compute is disabled.
     :param down: those of ``hosts`` whose nova-compute is down.
     :param strangers: the names of providers that are left out, because no nova-compute has them.
-    :param sales: what each host sells, without hosts that sell no shares.
+    :param sales: what the shared CPUs of a provider are sold for, by host and provider: of the
+        root, or of each NUMA node that reports shares.
     :param note: what was not looked at, to follow the number of hosts.
     :param unsettled: the consumers that are not servers on their hosts, sorted by uuid.
     :param unsold: what consumers have of hosts beside what their servers pay for: pairs of the
@@ -121,7 +122,7 @@ class SoldCloud:
     disabled: frozenset[str] = frozenset()
     down: frozenset[str] = frozenset()
     strangers: tuple[str, ...] = ()
-    sales: Mapping[str, Sale] = field(default_factory=dict)
+    sales: Mapping[tuple[str, str], Sale] = field(default_factory=dict)
     note: str = ""
     unsettled: tuple[UnsettledConsumer, ...] = ()
     unsold: frozenset[tuple[str, str]] = frozenset()
@@ -189,9 +190,9 @@ def sold_cloud(
         down=hosts.intersection(providers.name(uuid) for uuid in states.down),
         strangers=strangers,
         sales={
-            tree[0].name: sale
-            for tree in providers.trees().values()
-            if (sale := Sale.of_tree(provider.inventories for provider in tree))
+            (hosts_by_id[provider.uuid], provider.name): sale
+            for provider in ordered
+            if (sale := Sale.of(provider.inventories))
         },
         note=states.note if hosts else "",
         unsettled=tuple(sorted(_unsettled(snapshot, consumers, providers))),

@@ -35,6 +35,7 @@ class TierRoom(NamedTuple):
     """How many more servers of a tier a cloud takes, as if the other tiers got no servers.
 
     :param flavor: the flavor that stands for the tier, for which the number is.
+    :param on_nodes: the names of the flavors of the tier whose servers stand on NUMA nodes.
     :param shares, vcpus: the shares that a server of the flavor requests, and its shared vCPUs.
     :param is_exact: ``False`` if the search was cut short; then more servers may fit.
     :param note: for which flavors the flavor stands, to follow its name.
@@ -47,6 +48,7 @@ class TierRoom(NamedTuple):
     note: str = ""
     shares: int = 0
     vcpus: int = 0
+    on_nodes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

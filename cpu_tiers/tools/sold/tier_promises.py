@@ -20,9 +20,10 @@ from cpu_tiers.tools.tiers.sold import CLASS_CPUS
 class TierPromise(NamedTuple):
     """What a server of the flavor that stands for a tier gets on the hosts of a kind, in CPUs.
 
-    :param hosts: how many hosts have so many CPUs, and sell shares for the same part of a CPU.
-    :param cpus: the shared CPUs of each of these hosts.
-    :param promised: what the kernel keeps of the sold CPUs on a host that is sold full.
+    :param hosts: how many hosts, or NUMA nodes that report shares, have so many CPUs, and sell
+        shares for the same part of a CPU.
+    :param cpus: the shared CPUs of each of these hosts or nodes.
+    :param promised: what the kernel keeps of the sold CPUs on CPUs that are sold full.
     :param vcpus: the vCPUs of the server.
     """
 
@@ -54,15 +55,27 @@ def tier_promises(rooms: Iterable[TierRoom], cloud: SoldCloud) -> Iterator[TierP
                 yield TierPromise(room.tier, hosts, sale.cpus, sold, kept, room.vcpus)
 
 
-class OversoldHost(NamedTuple):
-    """A host whose servers weigh more than the host sells while all of them run.
+def uncounted_nodes(rooms: Iterable[TierRoom], cloud: SoldCloud) -> tuple[list[str], int]:
+    """Return the flavors whose servers stand on NUMA nodes, and the hosts that count no node.
 
-    :param shares: what the host sells.
+    :returns: the names of the flavors, and the number of hosts that report their shares as one
+        amount. Placement does not tell on which node of such a host a server stands.
+    """
+    as_one = sum(host == provider for host, provider in cloud.sales)
+    return [name for room in rooms for name in room.on_nodes], as_one
+
+
+class OversoldHost(NamedTuple):
+    """A host, or a NUMA node that reports shares, whose servers weigh more than it sells.
+
+    :param provider: the root provider of the host, or the node.
+    :param shares: what the provider sells.
     :param sold: the shares that servers with a tier have.
     :param untiered: the number of servers without a tier that have shared CPUs.
     """
 
     host: str
+    provider: str
     shares: Fraction
     sold: int
     untiered: int
@@ -74,7 +87,7 @@ class OversoldHost(NamedTuple):
 
 
 def oversold_hosts(cloud: SoldCloud) -> list[OversoldHost]:
-    """Return the hosts with tiers that keep less than their sold CPUs with a version of cgroup.
+    """Return the hosts and nodes with tiers that keep less than is sold with a version of cgroup.
 
     A host is left out if it keeps everything with version 1, in which a server weighs most. The
     hosts with the least kept part come first.
@@ -83,13 +96,13 @@ def oversold_hosts(cloud: SoldCloud) -> list[OversoldHost]:
     with_shares = dict[str, set[str]]()
     for part in cloud.parts:
         if part.resource_class == VCPU_SHARES and part.amount:
-            sold[part.host] += part.amount
-            with_shares.setdefault(part.host, set()).add(part.consumer)
+            sold[part.provider] += part.amount
+            with_shares.setdefault(part.provider, set()).add(part.consumer)
         elif part.resource_class == VCPU and part.amount:
-            vcpus.setdefault(part.host, set()).add(part.consumer)
+            vcpus.setdefault(part.provider, set()).add(part.consumer)
     hosts = [
-        OversoldHost(host, sale.for_sale, sold[host], len(vcpus.get(host, set()) - tiered))
-        for host, sale in cloud.sales.items()
-        if (tiered := with_shares.get(host, set()))
+        OversoldHost(host, name, sale.for_sale, sold[name], len(vcpus.get(name, set()) - tiered))
+        for (host, name), sale in cloud.sales.items()
+        if (tiered := with_shares.get(name, set()))
     ]
     return sorted((host for host in hosts if host.kept(1) < 1), key=lambda host: host.kept(1))

@@ -9,9 +9,10 @@ microversion, and in flavors that are older, an unknown key has no effect.
 import re
 from collections.abc import Iterator, Sequence
 
-from cpu_tiers.errors import Fault
+from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.extra_specs import shares
 from cpu_tiers.extra_specs.cpu_policies import EMULATOR_SPEC_KEY
+from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.numa import CPUS, MEMORY, NODES, GuestNode, asks_for_nodes
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.similar_names import similar
@@ -96,3 +97,38 @@ def divided(flavor: Flavor, image: Image | None, most: int) -> Iterator[tuple[in
         if not flavor.vcpus % count and not flavor.memory_mb % count:
             specs = {**flavor.extra_specs, NODES: str(count)}
             yield count, flavor._replace(extra_specs=specs)
+
+
+def sells_nodes(flavor: Flavor) -> bool:
+    """Tell whether the shared vCPUs of a server with a tier stand on the CPUs of NUMA nodes.
+
+    So they do with NUMA nodes, a page size, persistent memory, or dedicated vCPUs. A host that
+    reports its shares as one amount then has no account of a node: by the host's account, a node
+    may carry the shares of all its nodes. A flavor with faults sells nothing here.
+    """
+    try:
+        cpus = guest_cpus(flavor)
+        return bool(cpus.nodes and cpus.counts.shared) and shares.parse_shares(flavor) is not None
+    except InvalidInput:
+        return False
+
+
+UNCOUNTED_NODES = (
+    "a NUMA node of a host that reports its shares as one amount may carry more than its part, and"
+    " a share then keeps less than it is sold as"
+)
+"""What happens to servers of a flavor for which :func:`sells_nodes` is true."""
+
+
+def remedy_of_uncounted_nodes(*, has_driver: bool) -> str:
+    """Return what to set on hosts that report their shares as one amount.
+
+    :param has_driver: hosts may run the driver of cpu-tiers, which can report NUMA nodes.
+    """
+    apart = "keep servers of the flavor on hosts with a single NUMA node"
+    if not has_driver:
+        return apart
+    return (
+        "set [compute] enable_numa_reporting_to_placement = true on the hosts for such servers,"
+        f" and [filter_scheduler] query_placement_for_numa = true for nova-scheduler; or {apart}"
+    )

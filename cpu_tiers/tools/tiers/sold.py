@@ -59,6 +59,16 @@ class Sale:
         """Return the CPUs that a share is sold as."""
         return self.cpus / self.shares
 
+    @property
+    def for_sale_per_cpu(self) -> Fraction:
+        """Return the shares that servers can buy of each CPU."""
+        return self.for_sale / self.cpus
+
+    def on(self, cpus: int) -> "Sale":
+        """Return the sale of some of the CPUs, such as a NUMA node: their part of the shares."""
+        part = Fraction(cpus, self.cpus)
+        return Sale(cpus=cpus, shares=self.shares * part, reserved=self.reserved * part)
+
     def sold(self, amount: Fraction | int, vcpus: int) -> Fraction:
         """Return the CPUs that shares are sold as: at most one for each shared vCPU."""
         return min(Fraction(vcpus), amount * self.cpus_per_share)

@@ -253,6 +253,15 @@ def test_a_multiplier_in_a_cloud_where_it_does_nothing(
     assert row["allowed"].startswith("run cpu-tiers flavor pair --flavor gold | sh")
     pair = {"quota:cpu_shares": "100", "resources:CUSTOM_VCPU_SHARES": "100"}  # the remedy
     assert json.loads(run(*check, flavor(pair)).stdout) == []
+    # The host sells its shares as one amount, and the kernel divides the CPUs of a node.
+    huge = flavor({**pair, "hw:numa_nodes": "1"}, vcpus=1)
+    (row,) = json.loads(run(*check, huge, status=3).stdout)
+    assert row["given"].startswith("its servers stand on NUMA nodes: a NUMA node of a host that")
+    assert row["given"].endswith("than it is sold as; so 1 of 1 host")
+    assert row["allowed"] == "keep servers of the flavor on hosts with a single NUMA node"
+    nodes = save("[filter_scheduler]\nquery_placement_for_numa = true\n", "nova-scheduler.conf")
+    rows = run("--config-file", nodes, *check, huge).stdout
+    assert json.loads(rows) == []  # servers with nodes find no such host
     (cn1,) = client.providers()
     client.ensure_names(traits=[MULTIPLIER_TRAIT])
     traits = client.traits(cn1.uuid)

@@ -29,6 +29,14 @@ def test_servers_that_an_audit_names_as_short(plan: Run, save: Run) -> None:
     assert plan(cloud(hosts=3), "relieve", "cn1", "--audit", audit).startswith("Nothing to mend")
 
 
+def test_servers_that_an_audit_names_as_too_much_for_a_node(plan: Run, save: Run) -> None:
+    node = {**SHORT, "kind": "oversold", "where": "CPU 0-7", "uuid": None}
+    audit = save([node, {**SHORT, "kind": "oversold"}], "cn0.json")
+    text = plan(cloud(hosts=3), "relieve", "--audit", audit)
+    assert text.startswith("1 server too much for CPUs, such as a NUMA node, that are oversold.")
+    assert "web0    cn0" in text
+
+
 def test_two_audits_of_a_host(plan: Run, tmp_path: Path) -> None:
     """Files of the same name add up, in either order."""
     arguments: list[object] = []

@@ -114,7 +114,7 @@ def test_nothing_to_decide(client: PlacementClient, placement_conf: Path) -> Non
 
 def test_an_empty_placement(placement_conf: Path) -> None:
     _, text = check(placement_conf, "--json")
-    assert [result for result, _ in results(text).values()] == [0, 2, 0, 0, 0, 0, 0, 2, 2]
+    assert [result for result, _ in results(text).values()] == [0, 2, 0, 0, 0, 0, 0, 2, 2, 2]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The metrics of a watch, and the board and the alert rules that read them."""
 
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cpu_tiers.conf.read import read_config
 from cpu_tiers.tools.host.watch import WatchCollector, tell_file_faults
+from cpu_tiers.tools.host.watched_guest import HostReading
+from cpu_tiers.tools.tiers.cpu_sets import SharedVcpus, contested_cpus
 from tests.unit.cli.watched import GOLD, Machine
 
 ROOT = Path(__file__).parents[3]
@@ -79,6 +82,16 @@ def test_metrics_of_a_guest(metrics: dict[str, dict[str, float]]) -> None:
     assert (waits["gold 0.05"], waits["gold 0.1"], waits["gold +Inf"]) == (0, 100, 100)
 
 
+def test_metrics_of_an_oversold_node() -> None:
+    """700 shares on CPU 0, of which 400 are sold."""
+    vcpus = [SharedVcpus("g", Fraction(700), 7, frozenset({0}))]
+    reading = HostReading(oversold=tuple(contested_cpus(vcpus, Fraction(400))))
+    registry = CollectorRegistry()
+    registry.register(WatchCollector(lambda: reading))
+    line = 'cpu_tiers_watch_oversold_cpus_kept_ratio{cpus="0"} 0.57142'
+    assert line in generate_latest(registry).decode()
+
+
 def test_a_provider_file_that_is_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The watch says so before a restart of nova-compute, and no more with the file."""
     path = tmp_path / "nova.conf"
@@ -103,6 +116,7 @@ def test_every_metric_that_is_read_exists(
     path: Path, metrics: dict[str, dict[str, float]]
 ) -> None:
     used = set(re.findall(r"\bcpu_tiers_watch_(\w+)", path.read_text()))
+    used -= {"oversold_cpus_kept_ratio"}  # below
     assert len(used) >= 6
     assert used <= metrics.keys()
 

@@ -89,6 +89,18 @@ class TestTwoCells(test.TestCase):
         cell2 = f"cell cell2 ({self.cell_mappings['cell2'].uuid})"
         assert self.lines[-1] == f"{cell2}: 2 servers read"
 
+    def test_flavors_with_a_tier_on_numa_nodes_are_named(self) -> None:
+        tier = {"quota:cpu_shares_multiplier": "100"}
+        for name, specs in (
+            ("huge", {**tier, "hw:mem_page_size": "large"}),
+            ("cells", {**tier, "hw:numa_nodes": "2"}),
+            ("floats", tier),
+            ("plain", {"hw:numa_nodes": "2"}),
+            ("faulty", {**tier, "hw:numa_nodes": "many"}),
+        ):
+            make_flavor(self.admin, name, specs).create()
+        assert inspect_flavors(self.lines.append).selling_nodes == ("cells", "huge")
+
     def test_a_cell_without_an_answer_is_named_and_the_next_is_read(self) -> None:
         self.cell_mappings["cell1"].database_connection = "mysql+pymysql://nova:secret@host/nova"
         self.cell_mappings["cell1"].save()

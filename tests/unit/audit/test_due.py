@@ -50,9 +50,47 @@ def test_no_more_than_the_quotas_of_the_guest_leave(
 
 
 def test_a_raised_weight_and_a_guest_without_a_tier_take_nothing_off() -> None:
-    """In cgroup v1, 75 beside 75 and 2: the floor is 75 of 152, and 0.375 are sold."""
     other = replace(GOLD, name="other", uuid="other-uuid")
     found = cgroups(version=1, gold=75, other=9000, plain=1024)
-    for shares, due in ((400, Fraction(75, 200)), (200, Fraction(75, 152))):
-        host = evidence(GOLD, other, PLAIN, found=found, shares=shares)
+    host = evidence(GOLD, other, PLAIN, found=found, shares=400)
+    assert evidence_dues(host)["gold"].cpus == Fraction(75, 200)
+
+
+def test_beside_a_guest_without_a_tier_less_than_a_cpu_is_due() -> None:
+    """In cgroup v1, 75 beside 2: the floor is 75 of 77, and a CPU is sold."""
+    host = evidence(GOLD, PLAIN, found=cgroups(version=1, gold=75, plain=1024), shares=150)
+    assert evidence_dues(host)["gold"].cpus == Fraction(75, 77)
+
+
+NODE1 = CpuSet({1})
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "due"),
+    [
+        # Two CPUs are sold for 400 shares, so a CPU for 200: 75 shares are 0.375 CPUs.
+        pytest.param([125], Fraction(75, 200), id="the node is sold full"),
+        pytest.param([125, 125], Fraction(75, 200), id="75 + 250 of the 200 of the node"),
+        pytest.param([400], Fraction(75, 200), id="all shares of the host"),
+    ],
+)
+def test_what_is_due_never_sinks_with_legal_neighbours_on_a_node(
+    neighbours: list[int], due: Fraction
+) -> None:
+    others = [guest(f"n{i}", weight, CPU0) for i, weight in enumerate(neighbours)]
+    host = evidence(GOLD, *others, guest("far", 25, NODE1), shares=400)
+    dues = evidence_dues(host)["gold"]
+    assert (dues.sold, dues.cpus) == (Fraction(75, 200), due)
+
+
+def test_on_several_cpus_so_much_is_due_as_a_set_that_is_sold_full_keeps() -> None:
+    """100 of 400 shares on 2 CPUs, in shares of the kernel of which 100 are 1024.
+
+    Beside two guests of 150, each CPU may carry one of them: 100 of 250. Beside 700, as if 300
+    were on threads of one guest, which may weigh 65/64: 1024 of 1536 x 65/64 + 1024 = 2584.
+    """
+    gold = guest("gold", 100)
+    for others, due in (([150, 150], Fraction(100, 250)), ([350, 350], Fraction(1024, 2584))):
+        guests = [guest(f"n{i}", weight) for i, weight in enumerate(others)]
+        host = evidence(gold, *guests, shares=400)
         assert evidence_dues(host)["gold"].cpus == due

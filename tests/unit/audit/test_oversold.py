@@ -8,7 +8,8 @@ from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.tools.host.audit_evidence import differing_sales
 from cpu_tiers.tools.host.checks.oversold import check_oversold, shared_weights
-from cpu_tiers.tools.tiers.domain import HostCgroups
+from cpu_tiers.tools.tiers.domain import Domain, HostCgroups
+from cpu_tiers.tools.tiers.ladder import Step
 from cpu_tiers.tools.tiers.sold import HostShares, Sale
 from tests.unit.audit.hosts import SHARED, cgroups, evidence, guest
 
@@ -139,3 +140,65 @@ def test_placement_and_nova_conf_disagree(
         {**inventories, "CUSTOM_VCPU_SHARES": replace(shares, allocation_ratio=4.0)}
     )
     assert [finding.found for finding in differing_sales(inventories, by_placement)] == found
+
+
+CPU0, CPU1 = CpuSet({0}), CpuSet({1})
+
+
+def nodes(*guests: Domain) -> list[tuple[str, str]]:
+    """Return the findings of a host whose two CPUs are two NUMA nodes, sold as 800 shares."""
+    host = evidence(*guests, shares=800)
+    return [(finding.where, finding.found) for finding in check_oversold(host)]
+
+
+def on_node(cpus: CpuSet, *weights: int) -> list[Domain]:
+    return [guest(f"{chr(97 + min(cpus))}{i}", w, cpus) for i, w in enumerate(weights)]
+
+
+def test_a_node_that_carries_more_than_its_part_is_oversold_on_a_host_that_is_not() -> None:
+    """800 of 800 shares are sold: 700 of them on node 0, and 100 on node 1."""
+    assert nodes(*on_node(CPU0, 100, 200, 200, 200), *on_node(CPU1, 25, 25, 25, 25)) == [
+        (
+            "CPU 0",
+            "700 shares compete on these CPUs, whose part of the shares that the host sells is"
+            " 400: while all are busy, a share keeps 57.1% of what it is sold as",
+        ),
+        ("guest a1", "CPU 0 would be sold no more than its part without a1 and a0"),
+        ("guest a0", "CPU 0 would be sold no more than its part without a1 and a0"),
+    ]
+
+
+def test_guests_without_a_tier_on_a_node() -> None:
+    # In cgroup v2: 350 + 100 of 400.
+    (found, _) = nodes(*on_node(CPU0, 350), guest("plain", None, CPU0))
+    assert found[1].endswith(
+        "keeps 88.9% of what it is sold as, guests without a tier have 100 of that"
+    )
+
+
+def test_nodes_that_carry_their_part_are_not_oversold() -> None:
+    assert nodes(*on_node(CPU0, 200, 200), *on_node(CPU1, 400)) == []
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (Step.NOVAS_DRIVER, "on hosts with a single NUMA node"),
+        (Step.DRIVER, "enable_numa_reporting_to_placement"),
+        (Step.NUMA, "(cpu-tiers plan relieve --audit)"),
+    ],
+)
+def test_the_remedy_of_a_node_works_on_the_step(step: Step, words: str) -> None:
+    host = replace(evidence(*on_node(CPU0, 300, 200), shares=800), step=step)
+    first, *_ = check_oversold(host)
+    remedy = first.remedy(step)
+    assert remedy.startswith("migrate a1 to other hosts (cpu-tiers plan relieve --audit)")
+    assert words in remedy
+
+
+def test_a_guest_without_a_tier_is_none_with_a_tier_at_the_least_weight() -> None:
+    """An untiered guest that still weighs 1024, on a host that gives such guests the least."""
+    found = cgroups(version=1, gold=100, plain=1024)
+    host = evidence(GOLD, PLAIN, found=found, shares=600, untiered=2)
+    (finding,) = check_oversold(host)
+    assert "with a tier have 100, 1 without a tier have 1024" in finding.found

@@ -5,13 +5,16 @@ import pytest
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code
 
+from cpu_tiers.conf import filter_scheduler, weight_classes
 from cpu_tiers.tools.cloud.status import Checks
 from cpu_tiers.tools.cloud.upgrade_checks import (
     check_numa,
     check_provider_files,
     check_shares,
     check_step,
+    check_uncounted_nodes,
     check_weigher,
+    register,
 )
 from cpu_tiers.tools.frame.provider_files import ProviderFiles, RootNames
 from cpu_tiers.tools.placement.inventories import HostSurvey
@@ -171,3 +174,38 @@ def test_the_numbers_of_a_step(tmp_path: Path) -> None:
     wrong = scheduler(tmp_path, "query_placement_for_numa = perhaps")
     with pytest.raises(ValueError, match="perhaps"):
         check_step(hosts, wrong)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "flavors", "asks_nodes", "named"),
+    [
+        pytest.param(
+            [host("a", shares=True), host("b", True, shares=True), host("c", False, shares=True)],
+            ["huge"],
+            False,
+            "2 of 3 hosts report their shares as one amount: a, c.",
+            id="hosts that do not report their nodes",
+        ),
+        pytest.param([host("a", shares=True)], [], False, None, id="no such flavor"),
+        pytest.param(
+            [host("a", True, shares=True)], ["huge"], False, None, id="nodes have shares"
+        ),
+        pytest.param([host("a")], ["huge"], False, None, id="no host sells shares"),
+        pytest.param(
+            [host("a", shares=True)], ["huge"], True, None, id="servers go to nodes only"
+        ),
+    ],
+)
+def test_tiers_on_nodes_that_nobody_counts(
+    hosts: list[HostSurvey], flavors: list[str], asks_nodes: bool, named: str | None
+) -> None:
+    conf = cfg.ConfigOpts()
+    register(conf)
+    conf.register_opt(weight_classes.OPTION, filter_scheduler.GROUP)
+    conf.set_override("query_placement_for_numa", asks_nodes, filter_scheduler.GROUP)
+    texts = list(check_uncounted_nodes(hosts, flavors, conf))
+    assert len(texts) == (named is not None)
+    for text in texts:
+        assert text.startswith("servers of huge stand on NUMA nodes, and ")
+        assert named is not None
+        assert named in text

@@ -21,3 +21,13 @@ def test_what_is_over_its_capacity() -> None:
     assert relief.marked == ["h0"]  # of h1, a server leaves
     of_h1 = relief_of(hosts, frozenset({"h1"}), {}, {})
     assert (of_h1.faults, of_h1.question.leaving) == ([], frozenset())
+
+
+def test_the_servers_that_are_too_much_for_a_node_leave() -> None:
+    hosts = hosts_of(
+        equal_hosts(2, VCPU=8), [server("a", "h0", VCPU=1), server("b", "h0", VCPU=1)]
+    )
+    oversold = {"h0": frozenset({"a"})}
+    relief = relief_of(hosts, frozenset({"h0", "h1"}), {}, {}, oversold)
+    assert relief.faults == ["1 server too much for CPUs, such as a NUMA node, that are oversold"]
+    assert relief.question.leaving == {"a"}

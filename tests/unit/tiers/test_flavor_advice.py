@@ -5,7 +5,14 @@ import pytest
 from cpu_tiers.extra_specs.numa import GuestNode
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.tools.tiers.flavor_advice import KEYS, divided, idle_keys, misspelt_keys
+from cpu_tiers.tools.tiers.flavor_advice import (
+    KEYS,
+    divided,
+    idle_keys,
+    misspelt_keys,
+    remedy_of_uncounted_nodes,
+    sells_nodes,
+)
 
 
 def advice(*keys: str) -> list[str]:
@@ -88,3 +95,34 @@ def test_a_flavor_in_more_nodes() -> None:
 )
 def test_a_number_of_nodes_that_is_given(specs: dict[str, str], image: Image | None) -> None:
     assert list(divided(flavor(specs), image, 4)) == []
+
+
+TIER = {"quota:cpu_shares_multiplier": "100"}
+
+
+@pytest.mark.parametrize(
+    ("specs", "expected"),
+    [
+        pytest.param({"hw:numa_nodes": "1"}, True, id="a node"),
+        pytest.param({"hw:mem_page_size": "large"}, True, id="huge pages make a node"),
+        pytest.param({"hw:pmem": "6GB"}, True, id="so does persistent memory"),
+        pytest.param({"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"}, True, id="mixed"),
+        pytest.param({"hw:cpu_policy": "dedicated"}, False, id="no shared vCPU"),
+        pytest.param({}, False, id="floats over the host"),
+        pytest.param(
+            {"hw:numa_nodes": "1", "quota:cpu_shares_multiplier": "x"}, False, id="faults"
+        ),
+        pytest.param({"hw:numa_nodes": "x"}, False, id="a fault of the nodes"),
+    ],
+)
+def test_flavors_whose_servers_are_sold_cpus_of_nodes(
+    specs: dict[str, str], expected: bool
+) -> None:
+    flavor = Flavor(name="f", vcpus=2, memory_mb=2048, extra_specs=TIER | specs)
+    assert sells_nodes(flavor) is expected
+    assert not sells_nodes(flavor._replace(extra_specs={"hw:numa_nodes": "1"}))
+
+
+def test_the_remedy_without_the_driver_of_cpu_tiers_needs_none_of_its_options() -> None:
+    assert "enable_numa" in remedy_of_uncounted_nodes(has_driver=True)
+    assert remedy_of_uncounted_nodes(has_driver=False).endswith("with a single NUMA node")

@@ -1,9 +1,11 @@
 """The weight that a guest must have on its host, and the part of its shared vCPUs. Pure."""
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.tools.tiers.cpu_sets import SharedVcpus
 from cpu_tiers.tools.tiers.domain import Domain
 from cpu_tiers.tools.tiers.tier import flavor_shares, has_novas_old_default
 
@@ -38,11 +40,27 @@ def right_weights(domain: Domain, due: int | None) -> tuple[int | None, ...]:
     return (due, 1) if flavor_weight == 1 else (due,)
 
 
-def shared_weight(weight: int, sets: Collection[CpuSet | None], dedicated: CpuSet) -> Fraction:
-    """Return the part of a guest's weight that its shared vCPUs have while all vCPUs run.
+def shared_vcpus(
+    domain: Domain, weight: int, host_cpus: CpuSet, dedicated: CpuSet
+) -> Iterator[SharedVcpus]:
+    """Yield the shared vCPUs of a guest by their CPUs, with their part of its weight.
 
-    :param sets: the CPU sets of its vCPUs.
+    :param weight: of the cgroup of the guest.
     :param dedicated: the CPUs to which vCPUs are pinned one by one.
     """
-    shared = sum(not is_dedicated(cpus, dedicated) for cpus in sets)
-    return Fraction(weight * shared, len(sets)) if sets else Fraction(0)
+    sets = domain.vcpu_sets
+    shared = Counter(
+        frozenset(host_cpus if cpus is None else host_cpus & cpus)
+        for cpus in sets
+        if not is_dedicated(cpus, dedicated)
+    )
+    for cpus, vcpus in shared.items():
+        if not cpus:  # the XML names only CPUs that the host does not have
+            continue
+        yield SharedVcpus(
+            guest=domain.name,
+            weight=Fraction(weight * vcpus, len(sets)),
+            vcpus=vcpus,
+            cpus=cpus,
+            has_tier=due_weight(domain) is not None,
+        )

@@ -1,17 +1,27 @@
 """Find a host whose guests weigh more than the host sells, before a guest is hurt. Pure.
 
 A share is sold as a part of the CPUs of the host. The kernel keeps the part only while everything
-that competes on the shared CPUs weighs no more than all shares that are for sale.
+that competes on the shared CPUs weighs no more than all shares that are for sale. The same holds
+for each set of CPUs on which guests compete, such as a NUMA node, and its part of the shares.
 """
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from cpu_tiers.tools.host.checks.evidence import Evidence
 from cpu_tiers.tools.host.checks.finding import Finding, Kind
-from cpu_tiers.tools.host.checks.guest_weight import shared_weight
+from cpu_tiers.tools.host.checks.guest_weight import shared_vcpus
+from cpu_tiers.tools.tiers.cpu_sets import (
+    ContestedCpus,
+    SharedVcpus,
+    contested_cpus,
+    least_leaving,
+)
 from cpu_tiers.tools.tiers.domain import Domain, HostCgroups
+from cpu_tiers.tools.tiers.ladder import Step
+from cpu_tiers.tools.tiers.sold import Sale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,20 +65,21 @@ def foreign_weights(cgroups: HostCgroups, guests: Fraction) -> tuple[Fraction, F
 
 def shared_weights(evidence: Evidence) -> SharedWeights:
     """Return the competitors on the shared CPUs: a guest with the weight of its cgroup."""
-    domains = evidence.host.domains
-    with_tier = [domain for domain in domains if evidence.due_weight(domain) is not None]
-    shut_off = _shut_off_shares(evidence)
-    untiered = tuple(
-        weight
-        for domain in domains
-        if domain not in with_tier and (weight := _shared_weight(evidence, domain))
-    )
-    running_tiers = sum((_shared_weight(evidence, domain) for domain in with_tier), Fraction(0))
+    vcpus = _shared_vcpus(evidence)
+    running_tiers = sum((each.weight for each in vcpus if each.has_tier), Fraction(0))
+    weights = defaultdict[str, Fraction](Fraction)
+    for each in vcpus:
+        if not each.has_tier:
+            weights[each.guest] += each.weight
+    untiered = tuple(weight for weight in weights.values() if weight)
     foreign = slices = Fraction(0)
     if evidence.cgroups:
         foreign, slices = foreign_weights(evidence.cgroups, running_tiers + sum(untiered))
     return SharedWeights(
-        tiers=running_tiers + shut_off, untiered=untiered, foreign=foreign, slices=slices
+        tiers=running_tiers + _shut_off_shares(evidence),
+        untiered=untiered,
+        foreign=foreign,
+        slices=slices,
     )
 
 
@@ -79,23 +90,70 @@ def _shut_off_shares(evidence: Evidence) -> int:
     return sum(shares for consumer, shares in held.items() if consumer not in running)
 
 
-def _shared_weight(evidence: Evidence, domain: Domain) -> Fraction:
-    cgroup = evidence.cgroup(domain)
-    weight = (cgroup and cgroup.weight) or evidence.host.weight(domain)
-    return shared_weight(weight, domain.vcpu_sets, evidence.dedicated_cpus)
+def _shared_vcpus(evidence: Evidence) -> list[SharedVcpus]:
+    """Return the shared vCPUs of all guests, with the weights of the cgroups of the guests."""
+    host, vcpus = evidence.host, list[SharedVcpus]()
+    for domain in host.domains:
+        cgroup = evidence.cgroup(domain)
+        weight = (cgroup and cgroup.weight) or host.weight(domain)
+        vcpus += shared_vcpus(domain, weight, host.cpus, evidence.dedicated_cpus)
+    return vcpus
 
 
 def check_oversold(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a host with tiers whose guests weigh more than the sold shares."""
-    sale, weights = evidence.sale, shared_weights(evidence)
-    if sale is None or not weights.tiers or weights.total <= sale.for_sale:
+    """Yield a host, and each set of its CPUs, whose guests weigh more than its sold shares."""
+    sale = evidence.sale
+    if sale is None:
         return
+    weights = shared_weights(evidence)
+    if weights.tiers and weights.total > sale.for_sale:
+        text = (
+            f"{float(weights.total):.6g} shares compete for CPU time, and the host sells"
+            f" {float(sale.for_sale):.6g}: on a busy host a share keeps"
+            f" {float(sale.for_sale / weights.total):.1%} of what it is sold as"
+        )
+        yield Finding(kind=Kind.OVERSOLD, where="host", found=", ".join([text, *_parts(weights)]))
+    domains = {domain.name: domain for domain in evidence.host.domains}
+    for contested in oversold_sets(_shared_vcpus(evidence), sale):
+        yield from _of_set(contested, domains, evidence.step)
+
+
+def oversold_sets(vcpus: Collection[SharedVcpus], sale: Sale) -> Iterator[ContestedCpus]:
+    """Yield the oversold sets of CPUs of a host, except for all its shared CPUs together."""
+    for contested in contested_cpus(vcpus, sale.for_sale_per_cpu):
+        if contested.is_oversold and len(contested.cpus) < sale.cpus:
+            yield contested
+
+
+_WITH_NODES = (
+    "; report the NUMA nodes of hosts for servers with NUMA nodes or huge pages ([compute]"
+    " enable_numa_reporting_to_placement = true), so that Placement counts the shares of each node"
+)
+_WITHOUT_NODES = (
+    "; keep servers of a tier with NUMA nodes or huge pages on hosts with a single NUMA node"
+)
+
+
+def _of_set(
+    contested: ContestedCpus, domains: Mapping[str, Domain], step: Step
+) -> Iterator[Finding]:
+    """Yield the finding of an oversold set of CPUs, and one for each guest that should leave."""
+    where = f"CPU {contested.cpus}"
+    untiered = sum(each.weight for each in contested.members if not each.has_tier)
+    beside = f", guests without a tier have {float(untiered):.6g} of that" if untiered else ""
     text = (
-        f"{float(weights.total):.6g} shares compete for CPU time, and the host sells"
-        f" {float(sale.for_sale):.6g}: on a busy host a share keeps"
-        f" {float(sale.for_sale / weights.total):.1%} of what it is sold as"
+        f"{float(contested.weight):.6g} shares compete on these CPUs, whose part of the shares"
+        f" that the host sells is {float(contested.shares):.6g}: while all are busy, a share keeps"
+        f" {float(contested.kept):.1%} of what it is sold as{beside}"
     )
-    yield Finding(kind=Kind.OVERSOLD, where="host", found=", ".join([text, *_parts(weights)]))
+    leaving = least_leaving(contested)
+    do = f"migrate {' and '.join(leaving)} to other hosts (cpu-tiers plan relieve --audit)"
+    if step < Step.NUMA:
+        do += _WITH_NODES if step.has_driver else _WITHOUT_NODES
+    yield Finding(kind=Kind.OVERSOLD, where=where, found=text, do=do)
+    for name in leaving:
+        text = f"{where} would be sold no more than its part without {' and '.join(leaving)}"
+        yield Finding.of_guest(Kind.OVERSOLD, domains[name], text)
 
 
 def _parts(weights: SharedWeights) -> Iterator[str]:
