@@ -46,6 +46,11 @@ class HostTopology:
         return CpuSet(cpu for cell in self.cells for cpu in cell.cpus)
 
     @property
+    def has_threads(self) -> bool:
+        """Tell whether a core of the host has several CPUs, which are threads."""
+        return any(len(core) > 1 for cell in self.cells for core in cell.cores)
+
+    @property
     def memory_mb(self) -> int:
         """Return the memory of all cells in MiB, rounded down."""
         return sum(cell.memory_kb for cell in self.cells) // 1024

@@ -167,7 +167,7 @@ TEXTS = {
     " move guests.",
     "move": "Move guests away, or see the class V of SCS-0100 in docs/reference/entitlement.rst",
     # 20 s a minute for 50 minutes
-    "under_class": "gold guests of h had less than a fifth of a core for 16m 40s of a day",
+    "under_class": "gold guests of h had less than the class V of SCS-0100 for 16m 40s of a day",
     "survive": "cpu-tiers plan survive names the worst host, and says how much more must be free.",
 }
 

@@ -38,6 +38,7 @@ def _promise(promise: TierPromise) -> dict[str, Any]:
         "cpus": promise.cpus,
         "sold_cpus": float(promise.sold),
         "promised_cpus": float(promise.promised),
+        "class_cpus": float(promise.class_cpus * promise.vcpus),
         "scs_class": "V" if promise.has_class else None,
     }
 

@@ -86,6 +86,7 @@ def gather(
             reports_nodes=bool(options.enable_numa_reporting_to_placement),
         ),
         needs_file=has_driver(conf) is False,
+        has_threads=host.topology.has_threads,
         provider_files=read_host_files(conf, name),
     )
     return GatheredEvidence(name, evidence, unread)

@@ -17,13 +17,14 @@ from cpu_tiers.tools.host.watched_guest import WatchedGuest
 from cpu_tiers.tools.tiers.cpu_sets import ContestedCpus, SharedVcpus
 from cpu_tiers.tools.tiers.domain import Domain, HostCgroups
 from cpu_tiers.tools.tiers.occupancy import Figures
-from cpu_tiers.tools.tiers.sold import Sale
+from cpu_tiers.tools.tiers.sold import Sale, class_cpus
 
 
 class HostPromises:
     """What a host promises its guests, by its nova.conf and by Placement.
 
     :ivar sale: what the host sells, by the last computation.
+    :ivar class_cpus: what a vCPU of the class V of SCS-0100 has of a CPU.
     :ivar overhead: the CPU time of QEMU's own threads that is taken off what is due, divided by
         that of the vCPUs.
     """
@@ -34,6 +35,7 @@ class HostPromises:
         self._by_options = Sale.of(host_inventories(host, options))
         self._dedicated = pinned_cpus(host, options)
         self.overhead = options.emulator_overhead_percent / 100
+        self.class_cpus = float(class_cpus(has_threads=host.topology.has_threads))
         self.sale = self._by_options
 
     def is_other(self, by_placement: Sale | None) -> bool:

@@ -168,8 +168,8 @@ _COUNTERS = {
         "totals.missing",
     ),
     "under_class_seconds": (
-        "Time in which vCPUs had less than a fifth of the time in which they wanted to run, of"
-        " guests to which a fifth of a CPU is due for each vCPU",
+        "Time in which vCPUs to which the CPUs of the class V of SCS-0100 are due had less than"
+        " this part of the time in which they wanted to run",
         "totals.under_class",
     ),
 }
@@ -200,6 +200,7 @@ class WatchCollector:
 def _metrics(reading: HostReading) -> Iterator[Metrics]:
     unknown = "Processes with the uuid of a domain that are not under watch"
     faults = "Faults of provider.yaml: nova-compute does not start, or loses shares"
+    of_class = "What a vCPU of the class V of SCS-0100 has of a CPU, a core or a thread"
     pressure = "Time in which at least one thread of the machine waited for a CPU (PSI)"
     for is_counter, name, text, value in (
         (False, "guests", "Guests under watch", len(reading.guests)),
@@ -211,6 +212,7 @@ def _metrics(reading: HostReading) -> Iterator[Metrics]:
         (True, "host_missing_seconds", "What all guests did not get", reading.missing),
         (False, "host_shares", "Shares that the host sells", reading.shares),
         (False, "provider_file_faults", faults, reading.file_faults),
+        (False, "class_cpus", of_class, reading.class_cpus),
         (False, "host_weight_shares", "Weights that compete, in shares", reading.weights),
     ):
         if value is not None:

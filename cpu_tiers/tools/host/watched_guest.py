@@ -44,8 +44,8 @@ class Totals:
     :param due: what was due to the guest.
     :param missing: what the guest did not get of that, in the intervals in which more than a tenth
         was missing.
-    :param under_class: the intervals in which vCPUs to which a fifth of a CPU is due had less than
-        a fifth of the time in which they wanted to run, in seconds.
+    :param under_class: the intervals in which vCPUs to which the CPUs of the class V of SCS-0100
+        are due had less than this part of the time in which they wanted to run, in seconds.
     """
 
     ran: float = 0.0
@@ -122,6 +122,7 @@ class HostReading:
     :param missing: what the guests did not get of that.
     :param shares: the shares that the host sells; ``None`` if they are not known.
     :param weights: the weights that compete for the shared CPUs, in shares.
+    :param class_cpus: what a vCPU of the class V of SCS-0100 has of a CPU.
     :param oversold: the sets of CPUs, such as NUMA nodes, whose guests weigh more than their part
         of the shares.
     :param file_faults: how many faults the provider.yaml of the host has; 0 while not known.
@@ -137,5 +138,6 @@ class HostReading:
     missing: float = 0.0
     shares: float | None = None
     weights: float = 0.0
+    class_cpus: float = 0.2
     oversold: tuple[ContestedCpus, ...] = ()
     file_faults: int = 0

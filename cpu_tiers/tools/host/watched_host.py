@@ -158,6 +158,7 @@ class WatchedHost:
             missing=self._missing,
             shares=float(sale.for_sale) if sale else None,
             weights=self._weights,
+            class_cpus=self._promises.class_cpus,
             oversold=self._oversold,
             file_faults=self.file_faults,
         )
@@ -206,6 +207,7 @@ class WatchedHost:
             cap=guest.cap,
             throttled=used.stalls.throttled - before.stalls.throttled,
             qemu_cpus=max(0.0, qemu_cpus / seconds),
+            of_class=self._promises.class_cpus,
         )
         self._due += delivery.due * seconds
         self._missing += delivery.missing * seconds

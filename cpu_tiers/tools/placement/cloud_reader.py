@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId
+from cpu_tiers.extra_specs.cpu_policies import HYPERTHREADING
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import COMPUTE_NODE, SHARING
 from cpu_tiers.model.providers import Provider, ProviderIndex
@@ -71,12 +72,12 @@ def read_whole_cloud(
 def read_sold_cloud(
     client: PlacementClient, progress: ReadProgress = untold, jobs: int = 1
 ) -> Snapshot:
-    """Return what :func:`read_whole_cloud` returns, with only the trait of a disabled host.
+    """Return what :func:`read_whole_cloud` returns, with the traits of disabled hosts and threads.
 
-    It takes two requests for the list of providers, another for those of disabled hosts, two
+    It takes two requests for the list of providers, two for those with the traits, two
     requests for each provider with inventories and a request for each provider without.
     """
-    kept = frozenset({DISABLED_TRAIT})
+    kept = frozenset({DISABLED_TRAIT, HYPERTHREADING})
     listed = client.listed_providers()
     traits = traits_of_providers(client, kept)
     reading = _Reading(client=client, jobs=jobs, traits=traits, kept=kept)

@@ -5,10 +5,11 @@ each VCPU. Pure.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from cpu_tiers.extra_specs.cpu_policies import HYPERTHREADING
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.providers import Provider, ProviderIndex
@@ -192,12 +193,19 @@ def sold_cloud(
         sales={
             (hosts_by_id[provider.uuid], provider.name): sale
             for provider in ordered
-            if (sale := Sale.of(provider.inventories))
+            if (sale := _sale(provider, providers))
         },
         note=states.note if hosts else "",
         unsettled=tuple(sorted(_unsettled(snapshot, consumers, providers))),
         unsold=frozenset(_unsold(consumers, providers)),
     )
+
+
+def _sale(provider: Provider, providers: ProviderIndex) -> Sale | None:
+    """Return the sale of the shared CPUs of a provider; ``None`` if nothing is sold."""
+    sale = Sale.of(provider.inventories)
+    has_threads = HYPERTHREADING in providers.root(provider.uuid).traits
+    return replace(sale, has_threads=has_threads) if sale else None
 
 
 def _unsold(

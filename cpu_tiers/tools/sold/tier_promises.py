@@ -14,7 +14,6 @@ from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.tools.sold.sold import SoldCloud
 from cpu_tiers.tools.sold.sold_sums import TierRoom
 from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT
-from cpu_tiers.tools.tiers.sold import CLASS_CPUS
 
 
 class TierPromise(NamedTuple):
@@ -23,8 +22,10 @@ class TierPromise(NamedTuple):
     :param hosts: how many hosts, or NUMA nodes that report shares, have so many CPUs, and sell
         shares for the same part of a CPU.
     :param cpus: the shared CPUs of each of these hosts or nodes.
-    :param promised: what the kernel keeps of the sold CPUs on CPUs that are sold full.
+    :param promised: what the kernel keeps of the sold CPUs on CPUs that are sold full, with the
+        version of cgroup that keeps less: Placement does not tell the version of a host.
     :param vcpus: the vCPUs of the server.
+    :param class_cpus: what a vCPU of the class V of SCS-0100 has of a CPU.
     """
 
     tier: str
@@ -33,11 +34,12 @@ class TierPromise(NamedTuple):
     sold: Fraction
     promised: Fraction
     vcpus: int
+    class_cpus: Fraction
 
     @property
     def has_class(self) -> bool:
         """Tell whether the promise proves the class V of SCS-0100."""
-        return self.promised >= Fraction(str(CLASS_CPUS)) * self.vcpus
+        return self.promised >= self.class_cpus * self.vcpus
 
 
 def tier_promises(rooms: Iterable[TierRoom], cloud: SoldCloud) -> Iterator[TierPromise]:
@@ -51,8 +53,12 @@ def tier_promises(rooms: Iterable[TierRoom], cloud: SoldCloud) -> Iterator[TierP
         if room.shares and room.vcpus:
             for sale, hosts in kinds:
                 sold = sale.sold(room.shares, room.vcpus)
-                kept = sale.promised(room.shares, room.vcpus)
-                yield TierPromise(room.tier, hosts, sale.cpus, sold, kept, room.vcpus)
+                kept = min(
+                    sale.promised(room.shares, room.vcpus, default)
+                    for default in DEFAULT_WEIGHT.values()
+                )
+                of_class = sale.class_cpus
+                yield TierPromise(room.tier, hosts, sale.cpus, sold, kept, room.vcpus, of_class)
 
 
 def uncounted_nodes(rooms: Iterable[TierRoom], cloud: SoldCloud) -> tuple[list[str], int]:

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from cpu_tiers.model.inventory import Inventory
@@ -14,8 +14,16 @@ from cpu_tiers.tools.tiers.contenders import Contender, Slice
 from cpu_tiers.tools.tiers.domain import DEFAULT_WEIGHT
 from cpu_tiers.tools.tiers.floor import floor_cpus
 
-CLASS_CPUS = 0.2
-"""What a vCPU of the class V of SCS-0100 has of a core in more than 99 % of the time."""
+_OF_A_CORE, _OF_A_THREAD = Fraction(1, 5), Fraction(1, 3)
+
+
+def class_cpus(*, has_threads: bool) -> Fraction:
+    """Return what a vCPU of the class V has of a host CPU in more than 99 % of the time.
+
+    SCS-0100: a fifth of a core; a third of a thread on a host with several threads for each core,
+    whose CPUs are threads.
+    """
+    return _OF_A_THREAD if has_threads else _OF_A_CORE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +32,7 @@ class Sale:
 
     :param cpus: the number of shared host CPUs.
     :param shares: the VCPU_SHARES of these CPUs, with the reserved shares.
+    :param has_threads: whether the CPUs are threads, of which a core has several.
     :param reserved: the shares of these that nobody buys: the part of the CPUs for processes of
         the host, or for QEMU. So a reserved share makes no other share larger.
     """
@@ -31,6 +40,7 @@ class Sale:
     cpus: int
     shares: Fraction
     reserved: Fraction = Fraction(0)
+    has_threads: bool = False
 
     @classmethod
     def of(cls, inventories: Mapping[str, Inventory]) -> "Sale | None":
@@ -67,7 +77,12 @@ class Sale:
     def on(self, cpus: int) -> "Sale":
         """Return the sale of some of the CPUs, such as a NUMA node: their part of the shares."""
         part = Fraction(cpus, self.cpus)
-        return Sale(cpus=cpus, shares=self.shares * part, reserved=self.reserved * part)
+        return replace(self, cpus=cpus, shares=self.shares * part, reserved=self.reserved * part)
+
+    @property
+    def class_cpus(self) -> Fraction:
+        """Return what a vCPU of the class V has of a CPU."""
+        return class_cpus(has_threads=self.has_threads)
 
     def sold(self, amount: Fraction | int, vcpus: int) -> Fraction:
         """Return the CPUs that shares are sold as: at most one for each shared vCPU."""

@@ -76,8 +76,8 @@ def test_rows(run: Command, placement_conf: Path, seen: list[str]) -> None:
         },
         "unsettled": [],
     }
-    # The providers before and after, the disabled ones, and two requests for each of 12 hosts.
-    assert len([line for line in seen if line.startswith("GET /resource_providers")]) == 27
+    # The providers before and after, those of two traits, and two requests for each of 12 hosts.
+    assert len([line for line in seen if line.startswith("GET /resource_providers")]) == 28
 
 
 @pytest.mark.usefixtures("hosts")

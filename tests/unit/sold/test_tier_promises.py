@@ -83,3 +83,44 @@ def test_flavors_on_nodes_and_the_hosts_that_count_no_node() -> None:
     cloud = sold_cloud(Snapshot(providers=(*PROVIDERS, *NODES), consumers={}), [])
     # "plain" sells no shares, and "numa" counts those of each node
     assert uncounted_nodes(rooms, cloud) == (["huge", "wide"], 3)
+
+
+@pytest.mark.parametrize(
+    ("traits", "shares", "class_cpus", "has_class"),
+    [
+        # One CPU: 100 of 400 are 1/4, of 500 are 1/5, of 300 are 1/3.
+        pytest.param((), 500, Fraction(1, 5), True, id="a fifth of a core"),
+        pytest.param((), 501, Fraction(1, 5), False, id="less than a fifth of a core"),
+        pytest.param(("HW_CPU_HYPERTHREADING",), 400, Fraction(1, 3), False, id="of a thread"),
+        pytest.param(("HW_CPU_HYPERTHREADING",), 300, Fraction(1, 3), True, id="a third"),
+    ],
+)
+def test_the_class_is_of_cores_or_threads(
+    traits: tuple[str, ...], shares: int, class_cpus: Fraction, has_class: bool
+) -> None:
+    host = provider("h", None, *traits, VCPU=1, CUSTOM_VCPU_SHARES=shares)
+    cloud = sold_cloud(Snapshot(providers=(host,), consumers={}), [])
+    (promise,) = tier_promises([TierRoom("gold", "gold.1", 3, shares=100, vcpus=1)], cloud)
+    assert (promise.class_cpus, promise.has_class) == (class_cpus, has_class)
+
+
+def test_a_node_has_the_threads_of_its_host() -> None:
+    nodes = (provider("numa", None, "HW_CPU_HYPERTHREADING", MEMORY_MB=1), *NODES[1:])
+    cloud = sold_cloud(Snapshot(providers=nodes, consumers={}), [])
+    assert [sale.class_cpus for sale in cloud.sales.values()] == [Fraction(1, 3)] * 2
+
+
+def test_the_version_of_cgroup_that_keeps_less_counts() -> None:
+    """Two vCPUs of 100 on eight CPUs, of 3200 shares: cgroup v1 rounds to whole shares.
+
+    The other 3000 weigh up to 3000 x 65/64 = 3046.9, 380.9 a CPU. A vCPU beside its sibling: up to
+    200 x 65/64 / 2 = 101.6 more, so e = 393.6 on an even CPU. It has 63/64 of 100 in whole shares,
+    98, and 98 of 5/4 e = 491.9 (more than e + 98) are 0.1992.
+    """
+    host = provider("h", VCPU=8, CUSTOM_VCPU_SHARES=3200)
+    cloud = sold_cloud(Snapshot(providers=(host,), consumers={}), [])
+    rooms = [TierRoom("gold", "gold.2", 3, shares=200, vcpus=2)]
+    (promise,) = tier_promises(rooms, cloud)
+    rivals = Fraction(3000 * 65, 64) + Fraction(200 * 65, 64) / 2
+    assert promise.promised == 2 * Fraction(98) / (rivals / 8 * Fraction(5, 4))
+    assert not promise.has_class

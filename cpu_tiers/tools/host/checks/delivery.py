@@ -14,7 +14,7 @@ from cpu_tiers.tools.host.checks.due import evidence_dues
 from cpu_tiers.tools.host.checks.evidence import Evidence
 from cpu_tiers.tools.host.checks.finding import Finding, Kind
 from cpu_tiers.tools.tiers.domain import BusyProcess, CpuTime, Domain
-from cpu_tiers.tools.tiers.sold import CLASS_CPUS
+from cpu_tiers.tools.tiers.sold import class_cpus
 
 TOLERANCE = 0.1
 """The part of the owed time that may be missing: the kernel balances CPUs step by step."""
@@ -42,8 +42,8 @@ class Delivery:
         quota of the guest stopped them.
     :param due: what was due to the guest of that (:mod:`~cpu_tiers.tools.host.checks.due`).
     :param qemu_cpus: what other threads of the guest's QEMU took beside its vCPUs.
-    :param is_under_class: the vCPUs to which a fifth of a CPU is due, or more, had less than a
-        fifth of the time in which they wanted to run.
+    :param is_under_class: the vCPUs to which the CPUs of the class V of SCS-0100 are due, or more,
+        had less than this part of the time in which they wanted to run.
     """
 
     seconds: float
@@ -74,6 +74,7 @@ def delivery_of(
     cap: float | None = None,
     throttled: float = 0.0,
     qemu_cpus: float = 0.0,
+    of_class: float = 0.2,
 ) -> Delivery:
     """Return the CPU time that a guest got in an interval, and the due CPU time.
 
@@ -84,23 +85,25 @@ def delivery_of(
     :param throttled: the seconds in which a quota stopped threads of the guest. The kernel counts
         them as waiting. Without a quota of its own, the guest wanted to run in this time.
     :param qemu_cpus: the CPUs that other threads of QEMU used.
+    :param of_class: what a vCPU of the class V has of a CPU.
     """
     wanted = wanted_cpus(spent, seconds, 0.0 if cap is None else throttled)
     due = kept = 0.0
-    class_cpus = [0.0, 0.0]
+    ran_of_class = wanted_of_class = 0.0
     if len(dues) == len(spent):
         for rate, part, time in zip(dues, wanted, spent, strict=True):
             if rate:
                 due += rate * part
                 kept += time.ran / seconds
-            if rate >= CLASS_CPUS:
-                class_cpus = [class_cpus[0] + time.ran / seconds, class_cpus[1] + part]
+            if rate >= of_class:
+                ran_of_class += time.ran / seconds
+                wanted_of_class += part
     return Delivery(
         seconds=seconds,
         delivered=sum(time.ran for time in spent) / seconds,
         kept=kept,
         wanted=sum(wanted),
-        is_under_class=class_cpus[0] < CLASS_CPUS * class_cpus[1],
+        is_under_class=ran_of_class < of_class * wanted_of_class,
         due=due if cap is None else min(due, cap),
         qemu_cpus=qemu_cpus,
     )
@@ -160,6 +163,7 @@ def deliveries(evidence: Evidence) -> Mapping[str, Delivery]:
                 cap=due.cap_cpus,
                 throttled=evidence.throttled.get(uuid, 0.0),
                 qemu_cpus=_own_cpus(evidence, domain, spent),
+                of_class=float(class_cpus(has_threads=evidence.has_threads)),
             )
     return measured
 

@@ -29,6 +29,7 @@ class Evidence:
         no weight, and the default of the kernel.
     :param step: the step of the ladder on which the host stands, which decides about remedies.
     :param needs_file: nova-compute runs Nova's own driver, and only a file reports shares.
+    :param has_threads: a core of the host has several CPUs.
     :param provider_files: the provider.yaml of the host; ``None`` if nobody looked.
     """
 
@@ -43,6 +44,7 @@ class Evidence:
     untiered_weight: int | None = None
     step: Step = Step.DRIVER
     needs_file: bool = False
+    has_threads: bool = False
     provider_files: ProviderFiles | None = None
 
     @property
