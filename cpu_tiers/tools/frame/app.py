@@ -15,16 +15,17 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
+from importlib.metadata import EntryPoint, version
 from io import TextIOWrapper
 from typing import Any, TextIO, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from cliff.app import App
+from cliff.command import Command
 from cliff.commandmanager import CommandManager
 from oslo_config import cfg
 
-from cpu_tiers.tools.frame.command_table import commands
+from cpu_tiers.tools.frame.command_table import commands, description
 from cpu_tiers.tools.frame.terminal import WrappingStream, accept_any_text, width, wrapped_lines
 
 USAGE = 2
@@ -35,14 +36,37 @@ TERMINATED = 128 + signal.SIGTERM
 
 
 class _Commands(CommandManager):
-    """The commands of the program, each of which is imported when it is run or listed.
+    """The commands of the program, each of which is imported when it is run.
 
-    cliff's own manager reads entry points, and imports all commands to learn their names.
+    cliff's own manager reads entry points, and imports all commands to learn their names. The
+    list of the help imports them to learn what they do.
     """
 
     def load_commands(self, namespace: str) -> None:
         self.group_list.append(namespace)
         self.commands.update(commands())
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        for name, command in self.commands.items():
+            yield name, _Listed(command) if isinstance(command, EntryPoint) else command
+
+
+class _Listed:
+    """A command in the list of the help."""
+
+    def __init__(self, command: EntryPoint) -> None:
+        self._command = command
+
+    def load(self) -> type[Command]:
+        """Return a command that has only a description."""
+
+        class Described(Command):
+            _description = description(self._command)
+
+            def take_action(self, parsed_args: object) -> None:
+                raise NotImplementedError  # the list does not run a command
+
+        return Described
 
 
 class CpuTiersApp(App):

@@ -4,7 +4,10 @@ The entry points of the openstack client name the commands that the client has, 
 reads only entry points; their classes come from this table.
 """
 
+import ast
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
+from pathlib import Path
 
 _CLASSES = {
     "allocation heal": "writers.allocation_heal:AllocationHeal",
@@ -47,3 +50,16 @@ def commands() -> dict[str, EntryPoint]:
         name: EntryPoint(name, f"cpu_tiers.tools.{target}", "cpu_tiers.commands")
         for name, target in _CLASSES.items()
     }
+
+
+def description(command: EntryPoint) -> str:
+    """Return the first line of the docstring of a command, without importing the command.
+
+    The list of all commands would import nearly everything that a command needs.
+    """
+    spec = find_spec(command.module)
+    source = Path(spec.origin).read_text(encoding="utf-8") if spec and spec.origin else ""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef) and node.name == command.attr:
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+    return ""
