@@ -52,9 +52,21 @@ def two_hosts(shell: Shell, one_node_cloud: Path) -> None:
     shell.output_of("pip install --force-reinstall --no-deps cpu-tiers")
     add(shell, f"{DRIVER}\n{REPORT}", "/etc/nova/nova-compute.conf")
     shell.output_of("systemctl restart nova-api nova-scheduler nova-compute")
-    subprocess.run([one_node_cloud, "add-host", "compute2"], check=True)
     shell.output_of("openstack flavor create moving --vcpus 1 --ram 128 --disk 0")
+    shell.output_of(f"{SERVER} create --nic none --wait --image $IMAGE --flavor moving first")
+    shell.output_of("mkdir /etc/nova/provider_config")
+    subprocess.run([one_node_cloud, "add-host", "compute2"], check=True)
     shell.output_of("openstack flavor set moving --property quota:cpu_shares_multiplier=100")
+
+
+def test_a_host_begins_with_nothing_of_the_first(shell: Shell) -> None:
+    assert shell.output_of("virsh list --all --name").strip()
+    assert not shell.output_of("on compute2 virsh list --all --name").strip()
+    assert "provider_config" not in shell.output_of("on compute2 ls /etc/nova")
+    compute = shell.output_of("on compute2 cat /etc/nova/nova-compute.conf")
+    assert DRIVER.splitlines()[-1] not in compute
+    shell.output_of("rmdir /etc/nova/provider_config")
+    shell.output_of(f"{SERVER} delete --wait first")
 
 
 def test_a_host_with_novas_own_driver(shell: Shell) -> None:
