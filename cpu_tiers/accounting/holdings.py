@@ -4,7 +4,7 @@ Placement's API nests this as consumer, provider, resource class and amount. Her
 a :class:`Portion` (provider to amounts) and :class:`Holdings` (consumer to portion). Both are read
 like mappings, and never change. A provider is named either by its uuid or by its name, and mypy
 tells a ``Portion[ProviderId]`` from a ``Portion[ProviderName]``. JSON is read and written at the
-edges, in :mod:`cpu_tiers.placement.records` and :mod:`cpu_tiers.placement.plan_file`. Pure.
+edges, in :mod:`cpu_tiers.placement.records` and :mod:`cpu_tiers.tools.writers.plan_file`. Pure.
 """
 
 from collections import Counter

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.placement.plan_file import digest_of
 from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import sync
+from cpu_tiers.tools.writers.plan_file import digest_of
 from tests.databases import hosts
 
 HOST = hosts.NAMES[0]

@@ -29,7 +29,6 @@ from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.placement.plan import steps
-from cpu_tiers.placement.plan_file import digest_of, read_plan
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.host import load_between, read_load
 from cpu_tiers.tools.cgroup.host import read_host as read_cgroups
@@ -55,6 +54,7 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import read_state
 from cpu_tiers.tools.tiers.domain import Domain, HostCgroups
 from cpu_tiers.tools.tiers.occupancy import Occupancy
+from cpu_tiers.tools.writers.plan_file import digest_of, read_plan
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.broken_rules import request_faults
 from cpu_tiers.weights import SCORINGS, make_forest

@@ -36,7 +36,7 @@ FindRelocations = Callable[
     [ProviderTree, Mapping[ConsumerId, Amounts], Portion[ProviderName]], tuple[Relocation, ...]
 ]
 """Returns the relocations of consumers of a root, as a
-:class:`~cpu_tiers.placement.plan_file.SavedPlan` does.
+:class:`~cpu_tiers.tools.writers.plan_file.SavedPlan` does.
 
 The arguments are those of :func:`~cpu_tiers.accounting.relocation.relocate` without residents.
 """

@@ -16,7 +16,6 @@ from cpu_tiers.inventory import Host, build_tree
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderNotFound
-from cpu_tiers.placement.plan_file import plan_document, read_plan
 from cpu_tiers.tools.frame.documents import read_json
 from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.host_arguments import add_capabilities_arguments, read_topology
@@ -27,6 +26,7 @@ from cpu_tiers.tools.nova.nova_command import NovaCommand
 from cpu_tiers.tools.writers.allocation_heal import COLUMNS, refusals, row_of, shortfall_rows
 from cpu_tiers.tools.writers.inventory import list_changes
 from cpu_tiers.tools.writers.numa_reshape import read_reshape_input, reshape
+from cpu_tiers.tools.writers.plan_file import plan_document, read_plan
 
 if TYPE_CHECKING:
     from cpu_tiers.tools.accounting.healing import HealPlan, MovePlan

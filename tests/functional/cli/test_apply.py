@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from cpu_tiers.model.candidates import AllocationRequest
-from cpu_tiers.placement.plan_file import digest_of
 from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.writers.plan_file import digest_of
 
 SERVER = "1a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 HELD = {"VCPU": 2, "MEMORY_MB": 1024}

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.placement.plan_file import plan_document
 from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.writers.plan_file import plan_document
 
 Interrupt = Callable[..., str]
 Signals = tuple[signal.Signals, ...]

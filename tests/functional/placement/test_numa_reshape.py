@@ -20,12 +20,12 @@ from cpu_tiers.placement.errors import (
     InsufficientCapacity,
     PlacementUnavailable,
 )
-from cpu_tiers.placement.plan_file import SavedPlan, plan_document, read_plan
 from cpu_tiers.placement.records import Inventories
 from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import sync
 from cpu_tiers.tools.writers.numa_reshape import FindRelocations, read_reshape_input, reshape
+from cpu_tiers.tools.writers.plan_file import SavedPlan, plan_document, read_plan
 from tests.driver_operations import delete, move
 
 ANCHOR = "CUSTOM_NUMA_SERVER"

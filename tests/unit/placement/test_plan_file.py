@@ -9,7 +9,7 @@ from cpu_tiers.accounting.relocation import Relocation, ServersDoNotFit
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.placement.plan_file import SavedPlan, digest_of, plan_document, read_plan
+from cpu_tiers.tools.writers.plan_file import SavedPlan, digest_of, plan_document, read_plan
 
 HELD = {"VCPU": 2, "MEMORY_MB": 1024}
 RESOURCES = {"cn_NUMA0": {"VCPU": 2}, "cn_NUMA0_PAGES_4": {"MEMORY_MB": 1024}}
