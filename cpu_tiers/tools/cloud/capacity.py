@@ -69,7 +69,7 @@ class Capacity(NovaConfCommand, ListCommand):
         cloud = self.cloud_source(parsed_args, conf)
         self.find_tiers(conf, cloud)
         server = server_of(parsed_args, conf, cloud)
-        aggregates = aggregate_uuids(parsed_args.aggregate, cloud.services)
+        aggregates = aggregate_uuids(parsed_args.aggregate, cloud.nova)
         tiers: Sequence[TierFlavor] = ()
         if parsed_args.flavor_file or parsed_args.flavor:
             flavors, queries = _given(parsed_args, conf, cloud, server, aggregates)

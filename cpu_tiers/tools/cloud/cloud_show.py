@@ -28,7 +28,6 @@ from cpu_tiers.tools.cloud.cloud_text import (
 )
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.cloud_model.snapshot_servers import HOST
-from cpu_tiers.tools.compute_api import read_aggregates
 from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
 from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.metrics import metrics_text
@@ -37,7 +36,7 @@ from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.frame.terminal import ProgressLine
-from cpu_tiers.tools.frame.whole_cloud import read_snapshot_of, with_places
+from cpu_tiers.tools.frame.whole_cloud import read_providers, read_snapshot_of, with_places
 from cpu_tiers.tools.page.cloud_data import AuditedHost
 from cpu_tiers.tools.placement.cloud_reader import read_sold_cloud
 from cpu_tiers.tools.plan.read import read_cloud as hosts_of_plan
@@ -78,7 +77,7 @@ def _read_host_groups(cloud: CloudSource, kind: str) -> HostGroups:
                 groups[uuid].add(provider.name)
         return {name: frozenset(hosts) for name, hosts in groups.items()}
     with ProgressLine("asking for aggregates"), cloud.placement() as client:
-        for aggregate in read_aggregates(cloud.services()):
+        for aggregate in cloud.nova().aggregates():
             name = aggregate.name if kind == AGGREGATE else aggregate.zone
             if name is not None:
                 members = client.providers_in_aggregate(aggregate.uuid)
@@ -277,8 +276,8 @@ def read_cloud(cloud: CloudSource) -> Snapshot:
     """Return the sold amounts of a cloud: of the snapshot, or of Placement."""
     if cloud.snapshot is not None:
         return cloud.snapshot
-    with ProgressLine("asking Placement") as line, cloud.placement() as client:
-        return read_sold_cloud(client, partial(line.tell_number, "providers"), cloud.jobs)
+    with ProgressLine("asking Placement") as line:
+        return read_providers(cloud, line, read_sold_cloud)
 
 
 def _project_names(cloud: CloudSource) -> Mapping[str, str]:

@@ -82,7 +82,7 @@ class Explain(NovaConfCommand, ShowCommand):
         self.find_tiers(conf, cloud)
         server = read_source(parsed_args, conf, cloud)
         wanted = parsed_args.aggregate
-        aggregates = wanted and aggregate_uuids(wanted, cloud.services)
+        aggregates = wanted and aggregate_uuids(wanted, cloud.nova)
         queries = queries_of(conf, server, aggregates, cloud)
         states = cloud.service_states
         with ProgressLine("asking Placement") as progress, cloud.placement() as client:

@@ -152,7 +152,7 @@ class Weigh(NovaConfCommand, ListCommand):
         if parsed_args.candidates:
             return server, *_in_file(parsed_args, conf, server), {}, NOT_ASKED
         tell_unknown_additions(conf, cloud, server.image)
-        wanted = aggregate_uuids(parsed_args.aggregate, cloud.services)
+        wanted = aggregate_uuids(parsed_args.aggregate, cloud.nova)
         queries = queries_of(conf, server, wanted, cloud)
         states = cloud.service_states
         with ProgressLine("asking Placement"), cloud.placement() as client:

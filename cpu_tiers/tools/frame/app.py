@@ -231,6 +231,11 @@ def hide_tokens(session: Any) -> None:
     session.hooks["response"].append(note)
 
 
+def hide_url(url: str) -> None:
+    """Keep the password of a URL out of all output."""
+    _TOKENS.update(_secrets_in(url))
+
+
 def _secrets(conf: cfg.ConfigOpts) -> Iterator[str]:
     for info, group in conf._all_opt_infos():  # oslo.config has no public way to list options
         option = info["opt"]

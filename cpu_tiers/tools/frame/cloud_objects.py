@@ -20,8 +20,6 @@ from cpu_tiers.tools.compute_api import (
     PORT,
     SERVER,
     find,
-    read_aggregates,
-    read_flavors,
     read_server,
 )
 from cpu_tiers.tools.frame.documents import (
@@ -31,6 +29,7 @@ from cpu_tiers.tools.frame.documents import (
     read_image,
     read_port,
 )
+from cpu_tiers.tools.frame.nova_servers import NovaSource
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.translators import ServerRequest
 
@@ -69,9 +68,9 @@ def read_or_find_ports(texts: Iterable[str], services: Open) -> tuple[Port, ...]
     return read_each(read, texts)
 
 
-def find_flavors(services: Services, names: Sequence[str]) -> list[Flavor]:
+def find_flavors(nova: NovaSource, names: Sequence[str]) -> list[Flavor]:
     """Return the flavors of the cloud with these names or ids; Nova is asked once."""
-    flavors = list(read_flavors(services))
+    flavors = list(nova.flavors())
     by_key = {str(each["id"]): each for each in flavors}
     by_key |= {str(each.get("name")): each for each in flavors}  # the name goes first
     faults = FaultList()
@@ -121,12 +120,12 @@ def server_ids(texts: Iterable[str], services: Open) -> tuple[str, ...]:
 
 
 def aggregate_uuids(
-    arguments: Iterable[Iterable[str]], services: Open
+    arguments: Iterable[Iterable[str]], nova: Callable[[], NovaSource]
 ) -> tuple[frozenset[str], ...]:
     """Return the uuids of aggregates with names or uuids. Nobody is asked for a uuid."""
     wanted = tuple(map(frozenset, arguments))
     names = sorted(name for name in frozenset().union(*wanted) if not _is_uuid(name))
-    uuids = {each.name: each.uuid for each in read_aggregates(services())} if names else {}
+    uuids = {each.name: each.uuid for each in nova().aggregates()} if names else {}
     faults = FaultList()
     for name in names:
         if name not in uuids:
@@ -136,9 +135,9 @@ def aggregate_uuids(
     return tuple(frozenset(uuids.get(text, text) for text in texts) for texts in wanted)
 
 
-def zone_aggregates(zone: str, services: Open) -> frozenset[str]:
+def zone_aggregates(zone: str, nova: Callable[[], NovaSource]) -> frozenset[str]:
     """Return the uuids of the aggregates that make an availability zone."""
-    aggregates = read_aggregates(services())
+    aggregates = list(nova().aggregates())
     uuids = frozenset(each.uuid for each in aggregates if each.zone == zone)
     if not uuids:
         zones = sorted({each.zone for each in aggregates if each.zone})

@@ -6,19 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.similar_names import advice
+from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.cloud_model.host_aggregates import HostAggregates
 from cpu_tiers.tools.cloud_model.service_states import ComputeService, ServiceStates
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.cloud_model.snapshot_servers import AGGREGATES
-from cpu_tiers.tools.compute_api import (
-    ComputeApiUnavailable,
-    read_flavors,
-)
-from cpu_tiers.tools.compute_services import read_compute_services
+from cpu_tiers.tools.compute_api import ComputeApiUnavailable
 from cpu_tiers.tools.frame.cloud_objects import NOVA, find_flavors
 from cpu_tiers.tools.frame.documents import (
     Check,
@@ -26,11 +24,14 @@ from cpu_tiers.tools.frame.documents import (
     no_check,
     read_json,
 )
-from cpu_tiers.tools.frame.nova_servers import read_host_aggregates
+from cpu_tiers.tools.frame.nova_servers import NovaApi, NovaSource, read_host_aggregates
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.candidates import states_of
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.snapshot_client import SnapshotClient
+
+if TYPE_CHECKING:
+    from cpu_tiers.tools.database.databases import Databases
 
 LOG = logging.getLogger(__name__)
 
@@ -83,6 +84,7 @@ class CloudSource:
     :param snapshot_path: the file of the snapshot; ``None`` for the cloud.
     :param has_nova: whether there is a Nova beside the Placement.
     :param jobs: so many requests at the same time read all providers.
+    :param databases: what is read in place of the APIs; ``None`` for the APIs.
     :ivar snapshot: ``None`` for the cloud.
     :ivar has_nova: whether there is a Nova to ask.
     :raises InvalidInput: the file is no snapshot.
@@ -96,8 +98,9 @@ class CloudSource:
         *,
         has_nova: bool = True,
         jobs: int = 1,
+        databases: "Databases | None" = None,
     ) -> None:
-        self.jobs = jobs
+        self.jobs, self.databases = jobs, databases
         self.has_nova = has_nova and snapshot_path is None
         self._services, self._placement, self._path = services, placement, snapshot_path
         self.snapshot = None if snapshot_path is None else read_snapshot(snapshot_path)
@@ -122,9 +125,32 @@ class CloudSource:
 
     def placement(self) -> AbstractContextManager[PlacementClient]:
         """Open a client of Placement, or of the snapshot."""
-        if self.snapshot is None:
+        if self.snapshot is None and self.databases is None:
             return self._placement()
-        return nullcontext(SnapshotClient(self.snapshot))
+        return nullcontext(self._memory)
+
+    @cached_property
+    def _memory(self) -> SnapshotClient:
+        """Return a client of the snapshot, or of what the databases have."""
+        if self.databases:
+            return SnapshotClient(self.databases.placement)
+        assert self.snapshot is not None, "asked before"  # noqa: S101  # narrows the type
+        return SnapshotClient(self.snapshot)
+
+    def nova(self) -> NovaSource:
+        """Return what tells the servers of the cloud: Nova's databases, or its API.
+
+        :raises InvalidInput: there is a snapshot in place of the cloud.
+        :raises ComputeApiUnavailable: the databases do not answer.
+        """
+        return self.databases.nova if self.databases else NovaApi(self.services())
+
+    def consumer(self, uuid: str) -> Consumer:
+        """Return a consumer as Placement has it now."""
+        if self.databases:
+            return self.databases.consumer(uuid)
+        with self.placement() as client:
+            return client.consumer(uuid)
 
     @cached_property
     def compute_services(self) -> tuple[ComputeService, ...]:
@@ -132,7 +158,7 @@ class CloudSource:
 
         :raises ComputeApiUnavailable: Nova does not answer.
         """
-        return read_compute_services(self.services())
+        return self.nova().compute_services()
 
     @cached_property
     def service_states(self) -> ServiceStates:
@@ -145,7 +171,7 @@ class CloudSource:
             services = self.compute_services
         except ComputeApiUnavailable as error:
             return ServiceStates(unknown=str(error))
-        with self._placement() as client:
+        with self.placement() as client:
             return states_of(client, services)
 
     @cached_property
@@ -160,14 +186,14 @@ class CloudSource:
             return HostAggregates(unknown=_NO_NOVA)
         try:
             services = self.compute_services
-            return HostAggregates(read_host_aggregates(self._services(), services))
+            return HostAggregates(read_host_aggregates(self.nova(), services))
         except ComputeApiUnavailable as error:
             return HostAggregates(unknown=str(error))
 
     def flavors_named(self, names: Sequence[str]) -> list[Flavor]:
         """Return the flavors with these names, or in the cloud with these ids."""
         if self.snapshot is None:
-            return find_flavors(self._services(), names)
+            return find_flavors(self.nova(), names)
         flavors = {flavor.name: flavor for flavor in reversed(self._flavors_of_snapshot())}
         masked = ", whose names are masked" if self.snapshot.is_masked else ""
         for name in names:
@@ -186,7 +212,7 @@ class CloudSource:
         if self.snapshot is not None:
             yield from self._flavors_of_snapshot()
             return
-        for document in read_flavors(self._services()):
+        for document in self.nova().flavors():
             flavor = faults.read(flavor_of, document, NOVA, check)
             if flavor is not None:
                 yield flavor

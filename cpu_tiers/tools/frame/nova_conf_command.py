@@ -11,7 +11,13 @@ from __future__ import annotations
 
 import logging
 import os
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from argparse import (
+    SUPPRESS,
+    ArgumentParser,
+    ArgumentTypeError,
+    BooleanOptionalAction,
+    Namespace,
+)
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -19,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from cliff.command import Command
 
 from cpu_tiers.errors import CpuTiersError, InvalidInput
-from cpu_tiers.tools.frame.app import hide, hide_tokens, run_until_sigterm
+from cpu_tiers.tools.frame.app import hide, hide_tokens, hide_url, run_until_sigterm
 from cpu_tiers.tools.frame.numbers import whole_number_from
 from cpu_tiers.tools.frame.terminal import HINT, fit_help
 
@@ -51,7 +57,7 @@ MOST_JOBS = 10
 """So many connections to a service does ``requests`` keep open."""
 
 _EXTRAS = dict.fromkeys(("altair", "jinja2", "vl_convert"), "page")
-_EXTRAS["prometheus_client"] = "prometheus"
+_EXTRAS |= {"prometheus_client": "prometheus", "sqlalchemy": "database"}
 """The extra of cpu-tiers that installs a library, which is imported where it is needed."""
 
 
@@ -116,6 +122,12 @@ class NovaConfCommand(Command):
                 "--snapshot",
                 metavar="FILE",
                 help="read this file of `cpu-tiers cloud snapshot` instead of Placement and Nova",
+            )
+            parser.add_argument(
+                "--databases",
+                action=BooleanOptionalAction,
+                help="read the databases of Placement and Nova instead of their APIs, with the"
+                " URLs of placement.conf and nova.conf (default: [cpu_tiers] read_databases)",
             )
         if self.reads_all_providers:
             parser.add_argument(
@@ -279,11 +291,23 @@ class NovaConfCommand(Command):
         """
         from cpu_tiers.tools.frame.cloud_source import CloudSource, without_collections
 
-        if parsed_args.snapshot is not None and self.wants_embedded:
+        sources = {
+            "--snapshot": parsed_args.snapshot is not None,
+            "--databases": parsed_args.databases,
+            "--placement embedded": self.wants_embedded,
+        }
+        given = [name for name, is_given in sources.items() if is_given]
+        if len(given) > 1:
             raise InvalidInput.of(
-                "--snapshot", "--placement embedded is given, too", "leave out one of the two"
+                given[0], f"{given[1]} is given, too", "leave out one of the two"
             )
-        if parsed_args.snapshot is not None:
+        databases = None
+        if parsed_args.databases or (not given and self._reads_databases(parsed_args, conf)):
+            from cpu_tiers.tools.database.databases import Databases
+
+            databases = Databases(conf, hide_url)
+            self._opened.callback(databases.close)
+        if databases or parsed_args.snapshot is not None:
             self._opened.enter_context(without_collections())
         return CloudSource(
             lambda: self.services(conf),
@@ -291,7 +315,11 @@ class NovaConfCommand(Command):
             parsed_args.snapshot,
             has_nova=not self.wants_embedded,
             jobs=getattr(parsed_args, "jobs", JOBS),
+            databases=databases,
         )
+
+    def _reads_databases(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> bool:
+        return parsed_args.databases is None and bool(conf.cpu_tiers.read_databases)
 
     def find_tiers(self, conf: cfg.ConfigOpts, cloud: CloudSource) -> None:
         """Set the options of requests by what Placement shows, where no nova.conf is given.

@@ -7,10 +7,11 @@ answer, or refuses. Where only a part is refused, that part is unknown, with a w
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from cpu_tiers.errors import FaultList
-from cpu_tiers.model.flavor import Image
+from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.tools.cloud_model.service_states import ComputeService
 from cpu_tiers.tools.cloud_model.snapshot_servers import (
     AGGREGATES,
@@ -29,14 +30,17 @@ from cpu_tiers.tools.cloud_model.snapshot_servers import (
 )
 from cpu_tiers.tools.compute_api import (
     ComputeApiUnavailable,
+    Document,
     HostAggregate,
     read_aggregates,
     read_all_servers,
+    read_flavors,
     read_images,
     read_migrations,
     read_placed_servers,
     read_server_groups,
 )
+from cpu_tiers.tools.compute_services import read_compute_services
 from cpu_tiers.tools.frame.documents import flavor_of
 from cpu_tiers.tools.http.services import Services
 
@@ -52,20 +56,61 @@ _Value = TypeVar("_Value")
 Computes = Iterable[ComputeService]
 
 
-def read_servers(services: Services, computes: Computes, faults: FaultList) -> SnapshotServers:
-    """Return all that Nova says of its servers, in pages of 1,000, and the traits of images.
+class NovaSource(Protocol):
+    """What tells the servers of a cloud in the form of Nova's API: the API, or the databases."""
+
+    def servers(self) -> Iterable[Document]:
+        """Return all servers."""
+
+    def placed_servers(self) -> Iterable[Document]:
+        """Return all servers with name, project, host, status and task."""
+
+    def server_groups(self) -> Iterable[Document]:
+        """Return all server groups; members that are deleted do not matter."""
+
+    def migrations(self) -> Iterable[Document]:
+        """Return the migrations that are not over."""
+
+    def aggregates(self) -> Iterable[HostAggregate]:
+        """Return all host aggregates."""
+
+    def flavors(self) -> Iterable[Document]:
+        """Return all flavors with their extra specs."""
+
+    def compute_services(self) -> tuple[ComputeService, ...]:
+        """Return the nova-compute services of all hosts."""
+
+    def image_traits(self) -> Mapping[str, Mapping[str, str]] | None:
+        """Return the traits that each image requires; ``None`` if the servers tell them."""
+
+
+class NovaApi:
+    """The APIs of Nova and Glance."""
+
+    def __init__(self, services: Services) -> None:
+        self.servers = partial(read_all_servers, services)
+        self.placed_servers = partial(read_placed_servers, services)
+        self.server_groups = partial(read_server_groups, services)
+        self.migrations = partial(read_migrations, services)
+        self.aggregates = partial(read_aggregates, services)
+        self.flavors = partial(read_flavors, services)
+        self.compute_services = partial(read_compute_services, services)
+        self.image_traits = partial(_image_traits, services)
+
+
+def read_servers(nova: NovaSource, computes: Computes, faults: FaultList) -> SnapshotServers:
+    """Return all that Nova says of its servers, and the traits of images.
 
     :param computes: the nova-compute services of all hosts.
     :param faults: collects the faults of flavors; their servers request what they have.
     """
-    servers = {body["id"]: _server(body, faults) for body in read_all_servers(services)}
-    groups = {body["id"]: _group(body) for body in read_server_groups(services)}
-    placed = _placed(services, computes, servers)
+    reader = _ServerReader(faults)
+    servers = {body["id"]: reader.server(body) for body in nova.servers()}
+    groups = {body["id"]: _group(body, servers) for body in nova.server_groups()}
+    placed = _placed(nova, computes, servers)
     unread: set[str] = set()
-    aggregates = _unless_refused(
-        lambda: read_host_aggregates(services, computes), AGGREGATES, unread
-    )
-    images = _unless_refused(lambda: _image_traits(services), IMAGE_TRAITS, unread)
+    aggregates = _unless_refused(lambda: read_host_aggregates(nova, computes), AGGREGATES, unread)
+    images = _unless_refused(nova.image_traits, IMAGE_TRAITS, unread)
     if images is not None:
         servers = {uuid: _with_traits(server, images) for uuid, server in servers.items()}
     return replace(
@@ -77,28 +122,29 @@ def read_servers(services: Services, computes: Computes, faults: FaultList) -> S
     )
 
 
-def read_host_aggregates(services: Services, computes: Computes) -> dict[str, SnapshotAggregate]:
+def read_host_aggregates(nova: NovaSource, computes: Computes) -> dict[str, SnapshotAggregate]:
     """Return the host aggregates by uuid; their hosts have the names of the root providers."""
     nodes: dict[str, list[str]] = {}
     for compute in computes:
         nodes.setdefault(compute.host, []).extend(compute.nodes[-1:])
-    return {each.uuid: _aggregate(each, nodes) for each in read_aggregates(services)}
+    return {each.uuid: _aggregate(each, nodes) for each in nova.aggregates()}
 
 
-def read_places(services: Services, computes: Computes) -> SnapshotServers:
+def read_places(nova: NovaSource, computes: Computes) -> SnapshotServers:
     """Return where the servers are, their projects and their migrations, and nothing else."""
-    servers = {body["id"]: _server(body, None) for body in read_placed_servers(services)}
-    placed = _placed(services, computes, servers)
+    reader = _ServerReader(None)
+    servers = {body["id"]: reader.server(body) for body in nova.placed_servers()}
+    placed = _placed(nova, computes, servers)
     further = frozenset(UNREAD) - {HOST, MIGRATIONS}
     return replace(placed, unread=_unread_of_all(servers.values()) | placed.unread | further)
 
 
 def _placed(
-    services: Services, computes: Computes, servers: Mapping[str, SnapshotServer]
+    nova: NovaSource, computes: Computes, servers: Mapping[str, SnapshotServer]
 ) -> SnapshotServers:
     """Return servers with the migrations and the hosts of Nova."""
     unread: set[str] = set()
-    bodies = _unless_refused(lambda: list(read_migrations(services)), MIGRATIONS, unread) or []
+    bodies = _unless_refused(lambda: list(nova.migrations()), MIGRATIONS, unread) or []
     return SnapshotServers(
         servers=servers,
         migrations={body["uuid"]: _migration(body) for body in bodies},
@@ -128,34 +174,50 @@ def _unread_of_all(servers: Iterable[SnapshotServer]) -> frozenset[str]:
     return frozenset.intersection(*sets) if sets else frozenset()
 
 
-def _server(body: Mapping[str, Any], faults: FaultList | None) -> SnapshotServer:
-    """Return a server; a cell that does not answer leaves nearly all keys out.
+class _ServerReader:
+    """Reads servers, of which most have equal flavors; each flavor is kept once.
 
-    :param faults: ``None`` to leave out the flavor.
+    :param faults: collects the faults of flavors; ``None`` to leave out the flavors.
     """
-    flavor, image, hints = body.get("flavor"), body.get("image"), body.get("scheduler_hints")
-    where = f"server {body['id']}"
-    properties = image.get("properties") if isinstance(image, Mapping) else None
-    unread = {name for name, key in _KEYS.items() if key not in body}
-    if not isinstance(properties, Mapping):
-        unread.add(IMAGE)
-    return SnapshotServer(
-        name=_text(body, "name") or body["id"],
-        flavor=faults.read(flavor_of, flavor, where)
-        if faults is not None and isinstance(flavor, Mapping)
-        else None,
-        state=_text(body, "status"),
-        task=_text(body, "OS-EXT-STS:task_state"),
-        is_locked=body.get("locked") is True,
-        lock_reason=_text(body, "locked_reason"),
-        host=_text(body, _NODE) or _text(body, _HOST),
-        project=_text(body, "tenant_id"),
-        zone=_text(body, _KEYS[ZONE]),
-        hints=_hints(hints) if isinstance(hints, Mapping) else {},
-        image=_image(image, properties),
-        is_from_volume=image == "",
-        unread=frozenset(unread),
-    )
+
+    def __init__(self, faults: FaultList | None) -> None:
+        self._faults = faults
+        self._flavors: dict[str, Flavor] = {}
+
+    def server(self, body: Mapping[str, Any]) -> SnapshotServer:
+        """Return a server; a cell that does not answer leaves nearly all keys out."""
+        image, hints = body.get("image"), body.get("scheduler_hints")
+        properties = image.get("properties") if isinstance(image, Mapping) else None
+        unread = {name for name, key in _KEYS.items() if key not in body}
+        if not isinstance(properties, Mapping):
+            unread.add(IMAGE)
+        return SnapshotServer(
+            name=_text(body, "name") or body["id"],
+            flavor=self._flavor(body),
+            state=_text(body, "status"),
+            task=_text(body, "OS-EXT-STS:task_state"),
+            is_locked=body.get("locked") is True,
+            lock_reason=_text(body, "locked_reason"),
+            host=_text(body, _NODE) or _text(body, _HOST),
+            project=_text(body, "tenant_id"),
+            zone=_text(body, _KEYS[ZONE]),
+            hints=_hints(hints) if isinstance(hints, Mapping) else {},
+            image=_image(image, properties),
+            is_from_volume=image == "",
+            unread=frozenset(unread),
+        )
+
+    def _flavor(self, body: Mapping[str, Any]) -> Flavor | None:
+        flavor = body.get("flavor")
+        if self._faults is None or not isinstance(flavor, Mapping):
+            return None
+        key = repr(flavor)
+        if key not in self._flavors:
+            read = self._faults.read(flavor_of, flavor, f"server {body['id']}")
+            if read is None:
+                return None
+            self._flavors[key] = read
+        return self._flavors[key]
 
 
 def _text(body: Mapping[str, Any], key: str) -> str:
@@ -197,7 +259,8 @@ def _with_traits(
     return replace(server, image=Image(server.image.name, properties)) if traits else server
 
 
-def _group(body: Mapping[str, Any]) -> ServerGroup:
+def _group(body: Mapping[str, Any], servers: Mapping[str, object]) -> ServerGroup:
+    """Return a group; of its members, those that are among the servers."""
     rules = body.get("rules")
     most = rules.get("max_server_per_host") if isinstance(rules, Mapping) else None
     members = body.get("members")
@@ -205,7 +268,9 @@ def _group(body: Mapping[str, Any]) -> ServerGroup:
         name=_text(body, "name") or body["id"],
         policy=_text(body, "policy"),
         most=most if type(most) is int and most > 0 else 1,
-        members=tuple(map(str, members)) if isinstance(members, list) else (),
+        members=tuple(sorted(servers.keys() & map(str, members)))
+        if isinstance(members, list)
+        else (),
     )
 
 

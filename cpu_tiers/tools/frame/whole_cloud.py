@@ -5,6 +5,7 @@ not answer, or refuses.
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -19,12 +20,22 @@ from cpu_tiers.tools.frame.cloud_source import CloudSource, warn_of_left_out_fla
 from cpu_tiers.tools.frame.nova_servers import read_places, read_servers
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.cloud_reader import read_whole_cloud
+from cpu_tiers.tools.placement.cloud_reader import ReadProgress, read_whole_cloud
 
 LOG = logging.getLogger(__name__)
 
+_Read = Callable[[PlacementClient, ReadProgress, int], Snapshot]
+
 MOST_AGAIN = 100
 """So many consumers that look wrong are read again."""
+
+
+def read_providers(cloud: CloudSource, progress: ProgressLine, read: _Read) -> Snapshot:
+    """Return what Placement's database has, or what a function reads of Placement's API."""
+    if cloud.databases:
+        return cloud.databases.placement
+    with cloud.placement() as client:
+        return read(client, partial(progress.tell_number, "providers"), cloud.jobs)
 
 
 def read_snapshot_of(cloud: CloudSource, *, asks_nova: bool) -> Snapshot:
@@ -36,17 +47,15 @@ def read_snapshot_of(cloud: CloudSource, *, asks_nova: bool) -> Snapshot:
         return cloud.snapshot
     taken, faults = datetime.now(UTC), FaultList()
     with ProgressLine("asking Placement") as progress:
-        with cloud.placement() as client:
-            snapshot = read_whole_cloud(
-                client, partial(progress.tell_number, "providers"), cloud.jobs
-            )
+        snapshot = read_providers(cloud, progress, read_whole_cloud)
         if asks_nova:
             progress.tell("asking Nova for flavors")
             flavors = tuple(cloud.flavors(faults))
             progress.tell("asking Nova for servers")
-            servers = read_servers(cloud.services(), cloud.compute_services, faults)
-            with cloud.placement() as client:
-                snapshot = _settled(client, replace(snapshot, flavors=flavors), servers)
+            servers = read_servers(cloud.nova(), cloud.compute_services, faults)
+            snapshot = _settled(cloud, replace(snapshot, flavors=flavors), servers)
+    if cloud.databases:
+        cloud.databases.close()  # a plan or a simulation takes long
     warn_of_left_out_flavors(faults)
     return replace(snapshot, taken=taken)
 
@@ -65,17 +74,16 @@ def with_places(
         return snapshot
     with ProgressLine("asking Nova for the places of servers"):
         try:
-            servers = read_places(cloud.services(), cloud.compute_services)
+            servers = read_places(cloud.nova(), cloud.compute_services)
         except ComputeApiUnavailable as error:
             if must_answer:
                 raise
             LOG.warning("Where Nova and Placement differ is not known: %s", error)
             return snapshot
-        with cloud.placement() as client:
-            return _settled(client, snapshot, servers)
+        return _settled(cloud, snapshot, servers)
 
 
-def _settled(client: PlacementClient, snapshot: Snapshot, servers: SnapshotServers) -> Snapshot:
+def _settled(cloud: CloudSource, snapshot: Snapshot, servers: SnapshotServers) -> Snapshot:
     """Return a cloud with servers, after a second look at the consumers that look wrong.
 
     Placement was asked before Nova. A server that moved, or was deleted, between both answers
@@ -87,7 +95,7 @@ def _settled(client: PlacementClient, snapshot: Snapshot, servers: SnapshotServe
     consumers, types = dict(snapshot.consumers), dict[str, str]()
     providers = {provider.uuid for provider in snapshot.providers}
     for uuid in sorted(wrong)[:MOST_AGAIN]:
-        now = client.consumer(uuid)
+        now = cloud.consumer(uuid)
         held = {str(p): {**amounts} for p, amounts in now.allocations.items() if p in providers}
         if held:
             consumers[uuid], types[uuid] = held, now.consumer_type

@@ -235,17 +235,28 @@ class _Reading:
         return replace(state, traits=traits, aggregates=aggregates), held
 
     def snapshot(self) -> Snapshot:
-        """Return what is read, each provider after its parent; without orphans."""
-        providers: dict[str, Provider] = {}
-        consumers: dict[str, dict[str, dict[str, int]]] = {}
-        for tree in _trees(self.states.values()):
-            for state in tree:
-                if state.parent is not None and state.parent not in providers:
-                    continue
-                providers[state.uuid] = state
-                for consumer, amounts in self.held[state.uuid].items():
-                    consumers.setdefault(consumer, {})[state.uuid] = dict(amounts)
-        return Snapshot(providers=tuple(providers.values()), consumers=consumers)
+        """Return what is read."""
+        return snapshot_of(self.states, self.held)
+
+
+def snapshot_of(
+    states: Mapping[str, Provider], held: Mapping[str, Mapping[ConsumerId, Amounts]]
+) -> Snapshot:
+    """Return a cloud, each provider after its parent; without orphans.
+
+    :param states: the providers by uuid.
+    :param held: by the uuid of the provider, the amounts that each consumer has of it.
+    """
+    providers: dict[str, Provider] = {}
+    consumers: dict[str, dict[str, dict[str, int]]] = {}
+    for tree in _trees(states.values()):
+        for state in tree:
+            if state.parent is not None and state.parent not in providers:
+                continue
+            providers[state.uuid] = state
+            for consumer, amounts in held[state.uuid].items():
+                consumers.setdefault(consumer, {})[state.uuid] = dict(amounts)
+    return Snapshot(providers=tuple(providers.values()), consumers=consumers)
 
 
 def _trees(records: Iterable[Provider]) -> Iterator[list[Provider]]:

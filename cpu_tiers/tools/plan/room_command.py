@@ -41,7 +41,7 @@ class PlanRoom(PlanCommand):
         hosts = self.read(parsed_args)
         name = parsed_args.flavor
         flavor = read_flavor(name) if is_file(name) else self.source.flavors_named([name])[0]
-        aggregates = aggregate_uuids(parsed_args.aggregate, self.source.services)
+        aggregates = aggregate_uuids(parsed_args.aggregate, self.source.nova)
         queries = queries_of(self.conf, request_of(self.conf, flavor), aggregates, self.source)
         self.is_most = parsed_args.count is None
         question = Question(room=queries, wanted=parsed_args.count, most_moves=parsed_args.moves)

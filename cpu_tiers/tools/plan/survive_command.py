@@ -32,9 +32,9 @@ class PlanSurvive(PlanCommand):
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         hosts = self.read(parsed_args)
-        wanted = aggregate_uuids(parsed_args.aggregate, self.source.services)
+        wanted = aggregate_uuids(parsed_args.aggregate, self.source.nova)
         if parsed_args.zone:
-            wanted = (*wanted, zone_aggregates(parsed_args.zone, self.source.services))
+            wanted = (*wanted, zone_aggregates(parsed_args.zone, self.source.nova))
         # A failed host's servers are evacuated, whatever keeps them from a live migration.
         sets = [
             (host.root,)

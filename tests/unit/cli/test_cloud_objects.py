@@ -16,6 +16,7 @@ from cpu_tiers.tools.frame.cloud_objects import (
     read_or_find_ports,
     server_ids,
 )
+from cpu_tiers.tools.frame.nova_servers import NovaApi
 from cpu_tiers.tools.frame.server_request import UNKNOWN_FLAVOR
 from cpu_tiers.tools.writers.networking import find_agents
 from cpu_tiers.translators import ServerRequest
@@ -41,7 +42,7 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_flavors_are_asked_once() -> None:
     cloud = Catalog(CLOUD)
-    gold, seven, same = find_flavors(cloud.services(), ["gold", "seven", "7"])
+    gold, seven, same = find_flavors(NovaApi(cloud.services()), ["gold", "seven", "7"])
     assert gold.extra_specs == SPECS["extra_specs"]  # the name comes first
     assert (same, seven.ephemeral_gb) == (gold, 3)
     assert len(cloud.paths) == 1
@@ -49,7 +50,7 @@ def test_flavors_are_asked_once() -> None:
 
 def test_every_wrong_flavor_is_named() -> None:
     with pytest.raises(InvalidInput) as raised:
-        find_flavors(Catalog(CLOUD).services(), ["sevn", "bad", "none-like-it"])
+        find_flavors(NovaApi(Catalog(CLOUD).services()), ["sevn", "bad", "none-like-it"])
     lines = str(raised.value).splitlines()
     assert "--flavor: sevn: Nova has no such flavor; did you mean seven" in str(raised.value)
     assert any("none-like-it" in line and "openstack flavor list" in line for line in lines)
@@ -95,11 +96,11 @@ def test_aggregates_by_name() -> None:
     uuid, other = (f"{n * 8}-0000-4000-8000-{n * 12}" for n in "12")
     rack = {"id": 1, "name": "rack 1", "uuid": uuid}
     cloud = Catalog({("compute", "/os-aggregates"): {"aggregates": [rack, {**rack, "name": "b"}]}})
-    found = aggregate_uuids([["rack 1", other], [other]], cloud.services)
+    found = aggregate_uuids([["rack 1", other], [other]], lambda: NovaApi(cloud.services()))
     assert list(map(set, found)) == [{uuid, other}, {other}]
     assert aggregate_uuids([[other]], nobody) == (frozenset({other}),)
     with pytest.raises(InvalidInput) as caught:
-        aggregate_uuids([["rack 2", "Rack 1"]], cloud.services)
+        aggregate_uuids([["rack 2", "Rack 1"]], lambda: NovaApi(cloud.services()))
     assert [fault.given.partition(":")[0] for fault in caught.value.faults] == ["Rack 1", "rack 2"]
     assert [fault.allowed for fault in caught.value.faults] == [
         "did you mean rack 1? openstack aggregate list shows the aggregates"

@@ -1,0 +1,133 @@
+"""Transactions that can only read, on the databases of Placement and Nova.
+
+A transaction sees its database at one moment (``REPEATABLE READ``), and the database refuses every
+statement that writes. The statements are SELECTs that SQLAlchemy makes of names in this folder.
+
+Source: MariaDB, "START TRANSACTION"; PostgreSQL, "SET TRANSACTION"; SQLite, "PRAGMA query_only".
+"""
+
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from cpu_tiers.errors import printable
+from cpu_tiers.tools.compute_api import ComputeApiUnavailable
+
+API = "leave out --databases to ask the API"
+
+_SECONDS = 10
+"""A database has so many seconds to accept a connection."""
+
+_ROWS = 5000
+"""So many rows are in memory at a time."""
+
+_ISOLATED = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+_BEGIN = {
+    "mysql": ("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",),
+    "sqlite": ("PRAGMA query_only = ON", "BEGIN"),
+}
+"""What begins the transaction where SQLAlchemy has no option for it."""
+
+_VERSION = sa.table("alembic_version", sa.column("version_num"))
+
+
+class DatabaseUnavailable(ComputeApiUnavailable):
+    """A database does not answer, refuses, or has tables of an unknown release."""
+
+
+class Schema(NamedTuple):
+    """The tables that the migrations of a service make.
+
+    :param service: the service, for messages, such as ``Placement``.
+    :param releases: the releases of the service that have these tables.
+    :param revisions: the last migrations of these releases.
+    """
+
+    service: str
+    releases: str
+    revisions: frozenset[str]
+
+
+def table(name: str, *columns: str) -> sa.TableClause:
+    """Return a table with the columns that are read."""
+    return sa.table(name, *map(sa.column, columns))
+
+
+class Reader:
+    """A transaction on a database, which begins at once.
+
+    :param url: the address as SQLAlchemy takes it, with the password.
+    :param name: the name of the database for messages.
+    :raises DatabaseUnavailable: also in each method.
+    """
+
+    def __init__(self, url: str | sa.URL, schema: Schema, name: str) -> None:
+        self._schema, self._name = schema, name
+        try:
+            self._connection = _connected(sa.make_url(url))
+        except ImportError as error:  # the library of the dialect
+            raise DatabaseUnavailable(
+                f"{name}: its URL needs the Python library {error.name}; install the library"
+            ) from error
+        except (ArgumentError, NoSuchModuleError, ValueError) as error:
+            raise DatabaseUnavailable(  # the text of the error may be the URL
+                f"{name}: its URL is none of SQLAlchemy; give the URL of the service's own"
+                " configuration file"
+            ) from error
+        except (SQLAlchemyError, OSError) as error:
+            raise DatabaseUnavailable(
+                f"{name} does not answer: {_reason(error)}; check its URL, or {API}"
+            ) from error
+        try:
+            found = {version for (version,) in self.rows(sa.select(_VERSION))}
+            if not found <= schema.revisions or not found:
+                raise DatabaseUnavailable(
+                    f"{name} has the migration {', '.join(sorted(found)) or 'of no release'}, and"
+                    f" cpu-tiers knows those of {schema.releases}; {API}"
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    def rows(self, query: sa.Select[Any]) -> Iterator[sa.Row[Any]]:
+        """Yield the rows of a query; they are read before the next query begins."""
+        try:
+            with closing(self._connection.execute(query)) as result:
+                yield from result
+        except (SQLAlchemyError, OSError) as error:
+            raise DatabaseUnavailable(
+                f"{self._name} cannot be read: {_reason(error)}; cpu-tiers knows the tables of"
+                f" {self._schema.releases}, and needs the right to SELECT from them; {API}"
+            ) from error
+
+    def close(self) -> None:
+        """End the transaction and the connection."""
+        with suppress(SQLAlchemyError, OSError):
+            self._connection.close()
+        self._connection.engine.dispose()
+
+
+def _connected(url: sa.URL) -> sa.Connection:
+    dialect = url.get_backend_name().replace("mariadb", "mysql")
+    seconds = {} if dialect == "sqlite" else {"connect_timeout": _SECONDS}
+    engine = sa.create_engine(url, poolclass=NullPool, connect_args=seconds)
+    options = _ISOLATED if dialect != "sqlite" else {}
+    connection = engine.connect().execution_options(yield_per=_ROWS, **options)
+    try:
+        for statement in _BEGIN.get(dialect, ()):
+            connection.exec_driver_sql(statement)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of what a driver says, without the statement and its data."""
+    cause = getattr(error, "orig", None) or error
+    texts = [part for part in cause.args if isinstance(part, str)] or [type(cause).__name__]
+    return printable(texts[-1].strip().splitlines()[0])
