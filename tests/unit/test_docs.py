@@ -254,6 +254,10 @@ def test_no_line_of_a_page_is_wider_than_a_screen() -> None:
     ] == []
 
 
+def test_no_line_of_the_readme_is_wider_than_a_terminal() -> None:
+    assert [line for line in (ROOT / "README.md").read_text().splitlines() if len(line) > 80] == []
+
+
 def test_every_picture_is_on_a_page() -> None:
     shown = {match[1] for _, match in matches(r"\n\.\. graphviz:: /(\S+)\n   :alt: \w", "docs")}
     drawn = {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs" / "diagrams").iterdir()}
