@@ -82,7 +82,7 @@ REALTIME = guest(
     GuestTopology(cells=(cell(0, {0}, {1}),), cpu_policy="mixed", realtime=CpuSet({1})),
     CellPinning(host_cell=0, cpu_pinning={1: 0}),
 )
-PAGES = 32
+NEW_PAGES = 32
 LARGE_PAGES = guest(
     GuestTopology(cells=(cell(0, {0}, set()),), page_size=2048),
     CellPinning(host_cell=0, page_size_kb=2048),
@@ -97,16 +97,16 @@ def huge_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path | None
         yield None
         return
     before, folder = int(count.read_text()), tmp_path_factory.mktemp("huge")
-    count.write_text(str(before + PAGES))
+    count.write_text(str(before + NEW_PAGES))
     mounted = subprocess.run(["mount", "-t", "hugetlbfs", "none", folder], check=False)
     try:
-        enough = int(count.read_text()) >= before + PAGES // 2 and mounted.returncode == 0
+        enough = int(count.read_text()) >= before + NEW_PAGES // 2 and mounted.returncode == 0
         yield folder if enough else None
     finally:
         if mounted.returncode == 0:
             subprocess.run(["umount", folder], check=True)
         # Another run may have asked for pages in the meantime.
-        count.write_text(str(max(0, int(count.read_text()) - PAGES)))
+        count.write_text(str(max(0, int(count.read_text()) - NEW_PAGES)))
 
 
 @pytest.fixture(scope="module")
