@@ -50,6 +50,32 @@ NUMA_REPORTING = {
     "OS_COMPUTE__ENABLE_NUMA_REPORTING_TO_PLACEMENT": "true",
 }
 
+API = {
+    **CPU_POLICIES,
+    "OS_API__REFUSE_FAULTY_FLAVORS": "true",
+    "OS_COMPUTE__LIVE_TIER_CHANGE": "resize",
+}
+QUOTA = {"OS_QUOTA__COUNT_VCPU_SHARES": "true"}
+
+WITH_NOVA_API = (
+    "nova.tests.functional.*",
+    "nova.tests.unit.compute.test_api",
+    "nova.tests.unit.compute.test_rpcapi",
+    "nova.tests.unit.conductor.*",
+    "nova.tests.unit.virt.libvirt.test_driver",
+)
+"""The modules in which nova-api, or what nova-api calls on other services, has a part."""
+
+WITH_UNIFIED_LIMITS = (
+    "nova.tests.functional.test_nova_manage",
+    "nova.tests.functional.test_servers",
+    "nova.tests.functional.test_unified_limits",
+    "nova.tests.unit.compute.test_api",
+    "nova.tests.unit.conductor.*",
+    "nova.tests.unit.limit.*",
+)
+"""The modules in which a test sets the driver of unified limits, or replaces its functions."""
+
 REAL_HOSTS = (
     "nova.tests.functional.libvirt.*",
     "nova.tests.functional.regressions.test_bug_1995153",
@@ -76,6 +102,8 @@ MODES = {
             folds_nodes=True,
             modules=REAL_HOSTS,
         ),
+        Mode(name="api", options=API, modules=WITH_NOVA_API),
+        Mode(name="quota", options=QUOTA, modules=WITH_UNIFIED_LIMITS),
     )
 }
 """The modes by name; each is compared with the first."""

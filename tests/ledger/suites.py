@@ -9,6 +9,12 @@ SUITES = {
     "virt.hardware": ("unit/virt/test_hardware.py",),
     "resource tracker": ("unit/compute/test_resource_tracker.py", "unit/compute/test_claims.py"),
     "libvirt driver": ("unit/virt/libvirt/*",),
+    "nova-api": (
+        "unit/compute/test_api.py",
+        "unit/compute/test_rpcapi.py",
+        "unit/conductor/*",
+        "unit/limit/*",
+    ),
     "functional libvirt": ("functional/libvirt/*",),
     "functional moves": (
         "functional/test_servers*",

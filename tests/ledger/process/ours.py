@@ -21,6 +21,7 @@ from nova.tests.functional.fixtures import PlacementApiClient
 from nova.virt.cpu_tiers import LibvirtDriver
 from nova.virt.libvirt import driver
 
+from cpu_tiers.conf.quota import UNIFIED_LIMITS
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova import features, seams
 from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
@@ -33,7 +34,10 @@ def load() -> None:
     The configuration is forgotten in the end, because each test of Nova reads it anew.
     """
     config.parse_args(["nova"], [], configure_db=False, init_rpc=False)
+    if "OS_QUOTA__COUNT_VCPU_SHARES" in os.environ:  # it has no effect with another driver
+        config.CONF.set_override("driver", UNIFIED_LIMITS, "quota")
     service.setup_profiler("nova-api", "localhost")  # where cpu-tiers turns its features on
+    config.CONF.clear_override("driver", "quota")
     join_the_weighers()
     ResourceProviderWeigher()
     own_static_methods()
