@@ -47,8 +47,8 @@ class HostWatch(NovaConfCommand):
 
     The counters are the CPU time of the vCPUs, their waits, the time in which a quota stopped
     the guest, and what was due to the guest and missing. The command asks libvirt only about
-    guests that appear, and once in an hour Placement what the host sells; all other figures are
-    from files of the kernel.
+    guests that appear or whose weight has changed, and once in an hour Placement what the host
+    sells; all other figures are from files of the kernel.
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:

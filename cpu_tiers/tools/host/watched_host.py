@@ -116,6 +116,7 @@ class WatchedHost:
         self._guests: dict[str, WatchedGuest] = {}
         self._asked: frozenset[str] = frozenset()
         self._ask_at, self._pause = 0.0, _FIRST_PAUSE
+        self._changed = set[str]()
         self._unread, self._said = 0, dict[str, float]()
 
     def read(self) -> None:
@@ -237,13 +238,37 @@ class WatchedHost:
             weight = guest.cgroup.weight
             with self._files.noted(guest.cgroup.path):
                 weight = self._hierarchy.weight(self._files, guest.cgroup.path)
+            if weight != guest.cgroup.weight:
+                self._changed.add(uuid)
             self._guests[uuid] = replace(
                 guest,
                 cgroup=replace(guest.cgroup, weight=weight),
                 process_ran=self._process_ran(guest.cgroup.pid, guest.process_ran),
                 vcpus_ran=guest.totals.ran,
             )
-        self._add_up_weights()
+        if not self._describe_again():
+            self._add_up_weights()
+
+    def _describe_again(self) -> bool:
+        """Take over the tiers of guests whose weight has changed; tell whether there are any.
+
+        nova-compute changes the tier of a running guest (decision D113).
+        """
+        self._changed &= self._guests.keys()
+        if not self._changed:
+            return False
+        try:
+            domains = list(self._parse(self._describe(self._changed)))
+        except CpuTiersError as error:
+            if self._is_new(error):
+                LOG.warning("Guests with another weight keep their tiers: %s", error)
+            return False
+        for domain in domains:
+            if guest := self._guests.get(domain.uuid or ""):
+                self._guests[domain.uuid or ""] = replace(guest, domain=domain)
+        self._changed.clear()
+        self._entitle()
+        return True
 
     def _add_up_weights(self) -> None:
         cgroups = {uuid: guest.cgroup for uuid, guest in self._guests.items()}

@@ -142,6 +142,34 @@ def test_libvirt_away_while_a_guest_starts(
     assert machine.watched.reading.unknown == 0
 
 
+def test_a_tier_that_changes_while_the_guest_runs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The CPU time goes on; the tier and the promise are new within a minute of the weight."""
+    machine = Machine(tmp_path)
+    machine.start(GOLD)
+    machine.read()
+    machine.spend(GOLD, 2, 8, 100)
+    machine.read()
+    assert totals(machine) == {"gold": (2, 8, 2.5, 0.5)}
+    machine.layout.weight(machine.layout.paths[GOLD], 200)
+    machine.xml[GOLD] = machine.describe(GOLD).replace(
+        "<shares>100</shares>", "<shares>200</shares>"
+    )
+    machine.error = LibvirtUnavailable("libvirt is away")
+    machine.read(60)
+    (guest,) = machine.watched.reading.guests
+    assert (guest.tier, guest.sold) == ("gold", 0.25)
+    assert "Guests with another weight keep their tiers: libvirt is away" in caplog.messages
+    machine.error = None
+    machine.read(60)
+    (guest,) = machine.watched.reading.guests
+    assert (guest.tier, guest.sold, guest.totals.ran) == ("", 0.5, 2)  # 200 of 400 shares
+    assert machine.described == [{GOLD}] * 3
+    machine.read(60)
+    assert len(machine.described) == 3
+
+
 def test_a_guest_that_was_started_again_is_new(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.start(GOLD)

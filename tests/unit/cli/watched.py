@@ -65,9 +65,13 @@ class Machine:
         if self.error:
             raise self.error
         for uuid in sorted(uuids):
-            xml = self.xml.get(uuid) or (
-                f"<domain><name>{NAMES[uuid]}</name><uuid>{uuid}</uuid><vcpu>1</vcpu>"
-                f"{SHARES[uuid]}<devices><emulator>/usr/bin/qemu-system-x86_64</emulator>"
-                "</devices></domain>"
-            )
+            xml = self.xml.get(uuid) or self.describe(uuid)
             yield RunningDomain(name=NAMES[uuid], xml=xml.encode(), shares=None)
+
+    def describe(self, uuid: str) -> str:
+        """Return the XML of a guest, as it is unless a test has other XML."""
+        return (
+            f"<domain><name>{NAMES[uuid]}</name><uuid>{uuid}</uuid><vcpu>1</vcpu>"
+            f"{SHARES[uuid]}<devices><emulator>/usr/bin/qemu-system-x86_64</emulator>"
+            "</devices></domain>"
+        )
