@@ -46,6 +46,9 @@ class Weights(fixtures.Fixture):
 
         def describe(domain: Any, kind: int, text: str, *_: object, **__: object) -> None:
             self.metadata[domain.UUIDString()] = text
+            whole = etree.Element("metadata")
+            whole.append(etree.fromstring(text))
+            domain._def["metadata"] = whole
 
         domain = f"{FAKE}.Domain"
         replaced = {"setSchedulerParametersFlags": change, "setMetadata": describe}

@@ -70,9 +70,11 @@ class Kind(Enum):
         "claim",
         "the allocation in Placement does not match the guest: nova-scheduler may choose this"
         " host for too many servers",
-        "if the guest is migrating, wait until the migration ends; if too little is allocated,"
-        " run cpu-tiers allocation heal --plan --host with the name of this host, on a machine"
-        " with nova-conductor, then with --apply; if too much is allocated, resize the server to"
+        "if the guest is migrating, wait until the migration ends; if its tier has changed while"
+        " it runs ([compute] live_tier_change), the change is pending: nova-compute carries it out"
+        " within a minute, or says why not in its log; if too little is allocated, run cpu-tiers"
+        " allocation heal --plan --host with the name of this host, on a machine with"
+        " nova-conductor, then with --apply; if too much is allocated, resize the server to"
         " another flavor",
     )
     OVERCOMMITTED = (
