@@ -79,6 +79,7 @@ in the status VERIFY_RESIZE.
 Related options:
 
 * ``[filter_scheduler] query_placement_for_vcpu_shares``
+* ``[filter_scheduler] give_back_oversold_claims``, for nova-api
 * ``[libvirt] report_vcpu_shares``
 * ``[DEFAULT] resize_confirm_window``
 """,

@@ -114,8 +114,9 @@ must have microversion 1.39 for ``in:``.
 Look after each claim whether Placement has allocated more than the
 capacity of a provider, and give the claim back in this case.
 nova-scheduler then claims the host again, at most three times in all, and
-after that the next host. The command ``cpu-tiers allocation heal`` does the
-same with the resources that the command adds.
+after that the next host. nova-api does the same with ``[compute]
+live_tier_change``, and the command ``cpu-tiers allocation heal`` with the
+resources that the command adds.
 
 Placement can allocate more than the capacity if several servers are
 claimed on a host at the same time. The command ``cpu-tiers placement
@@ -134,6 +135,7 @@ migration or an evacuation to a forced host, are not looked at.
 Related options:
 
 * ``[filter_scheduler] weight_classes``
+* ``[compute] live_tier_change``
 * ``[placement] allocation_conflict_retry_count`` of Placement's own configuration
 """,
     ),

@@ -8,6 +8,7 @@ D113). Each step leaves a server that holds at least what its flavor requests.
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
 import copy
+import time
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -17,6 +18,7 @@ from nova.compute import utils as compute_utils
 from nova.objects.fields import NotificationPhase
 from oslo_log import log as logging
 
+from cpu_tiers import oversold
 from cpu_tiers.accounting.missing_shares import shares_of
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.nova.consumers import to_owner
@@ -37,7 +39,11 @@ EVENT = "live_tier_change"
 NO_EVENT = "no_live_tier_change"
 """The event of a resize that is refused or left to Nova; its details say why."""
 
-_TRIES = 4
+_LONGEST_SECONDS = 30.0
+"""So long, a write is repeated that Placement refuses because of other claims."""
+
+_OF_CONSUMER = "consumer generation conflict"
+"""The words by which Nova, too, knows Placement's refusal to write a consumer."""
 
 Body = dict[str, Any]
 """The allocations of a consumer in the form of Placement's API."""
@@ -117,17 +123,19 @@ def write(client: ReportClient, context: Any, bodies: Mapping[str, Body]) -> str
     The generations of the consumers in the bodies make Placement refuse the request if another
     client has changed a consumer in the meantime.
     """
-    response: Any = None
-    for _ in range(_TRIES):
+    deadline = time.monotonic() + _LONGEST_SECONDS
+    while True:
         response = client.post(
             "/allocations", dict(bodies), version=VERSION, global_request_id=context.global_id
         )
+        if response.status_code == HTTPStatus.NO_CONTENT:
+            return ""
+        refusal = f"{response.status_code} {response.text}"
         # Another client has changed a provider, and none of the consumers: the same again.
-        is_conflict = "resource provider generation conflict" in str(response.text)
-        if response.status_code == HTTPStatus.NO_CONTENT or not is_conflict:
-            break
-    done = response.status_code == HTTPStatus.NO_CONTENT
-    return "" if done else f"{response.status_code} {response.text}"
+        is_busy = "placement.concurrent_update" in refusal and _OF_CONSUMER not in refusal
+        if not is_busy or time.monotonic() > deadline:
+            return refusal
+        oversold.pause()
 
 
 def notify(instance: objects.Instance, *actions: str) -> None:

@@ -10,6 +10,7 @@ import json
 import sys
 import warnings
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn
@@ -139,6 +140,12 @@ class Computes(base.ServersTestBase):
         )
         seams.remove(before - others)
         SCHEDULER.start()
+
+    def end(self) -> None:
+        """Undo what :meth:`setUp` did, as unittest does after a test."""
+        with ExitStack() as cleanups:
+            for function, arguments, keywords in self._cleanups:
+                cleanups.callback(function, *arguments, **keywords)
 
     def reporting(self, on: bool) -> None:
         """Set whether hosts report shares, from their next start on."""

@@ -8,6 +8,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import contextlib
 import functools
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -32,7 +33,7 @@ from cpu_tiers.nova.excesses import excesses_of
 from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Function, seam
-from cpu_tiers.nova.tier_changes import EVENT, NO_EVENT, PENDING
+from cpu_tiers.nova.tier_changes import EVENT, NO_EVENT, PENDING, Body
 
 LOG = logging.getLogger(__name__)
 
@@ -41,6 +42,11 @@ TIER = {MULTIPLIER, SHARES, f"resources:{VCPU_SHARES}", "resources:VCPU_SHARES"}
 
 _SIZES = ("vcpus", "memory_mb", "root_gb", "ephemeral_gb", "swap", "rxtx_factor", "vcpu_weight")
 
+_LONGEST_SECONDS = 30.0
+"""So long, a claim that oversells the host is given back and made again."""
+
+_NO_ROOM = "Unable to allocate inventory"
+"""Placement's words for a claim beyond the capacity, or of what a provider does not have."""
 
 _LOOK = TimeBudget("look for excess claims", seconds=5.0)
 
@@ -153,23 +159,58 @@ class _Change:
         root = tier_changes.root_of(instance)
         if TIER_CHANGE_TRAIT not in self._client.get_provider_traits(context, root).traits:
             raise _Obstacle(f"its host does not have the trait {TIER_CHANGE_TRAIT}")
-        held = self._client.get_allocs_for_consumer(context, instance.uuid)
+        held = self._held()
         shares = tier_changes.shares_on(self._client, root, held, instance, self._flavor)
         lacking = sum(shares.values()) - tier_changes.amount(held, shares)
         self._grows = lacking >= 0
         if lacking <= 0:
             return  # the host gives the difference back
-        claimed = tier_changes.with_amounts(held, shares)
-        refusal = tier_changes.write(self._client, context, {instance.uuid: claimed})
-        if not refusal and self._is_oversold(shares):
-            refusal = "Placement has allocated more than there is"
-            claimed = self._client.get_allocs_for_consumer(context, instance.uuid)
-            before = {instance.uuid: {**claimed, "allocations": held["allocations"]}}
-            if fault := tier_changes.write(self._client, context, before):
-                LOG.error("The claim may not be given back: %s", fault, instance=instance)
-        if refusal:
-            LOG.info("Placement refuses %d shares: %s", lacking, refusal, instance=instance)
+        deadline = time.monotonic() + _LONGEST_SECONDS
+        while True:
+            wanted = tier_changes.with_amounts(held, shares)["allocations"]
+            if refusal := self._write(held, wanted):
+                break
+            if not self._is_oversold(shares):
+                return
+            self._give_back(held["allocations"], wanted)
+            if time.monotonic() > deadline:
+                raise _Obstacle("many servers claim shares of its host; try again later")
+            # All claims of an excess may have been given back: the last to claim again finds room.
+            oversold.pause()
+            held = self._held()
+        LOG.info("Placement refuses %d shares: %s", lacking, refusal, instance=instance)
+        if _NO_ROOM in refusal:
             raise _Obstacle(f"its host has no room for {lacking} more {VCPU_SHARES}")
+        raise _Obstacle("others change its host or its allocations; try again later")
+
+    def _held(self) -> Body:
+        """Return the allocations of the server, without the generations of providers."""
+        held = self._client.get_allocs_for_consumer(self._context, self._instance.uuid)
+        amounts = {uuid: each["resources"] for uuid, each in held["allocations"].items()}
+        return {**held, "allocations": {uuid: {"resources": n} for uuid, n in amounts.items()}}
+
+    def _write(self, held: Body, allocations: Any) -> str:
+        body = {**held, "allocations": allocations}
+        return tier_changes.write(self._client, self._context, {self._instance.uuid: body})
+
+    def _give_back(self, before: Any, after: Any) -> None:
+        """Write the allocations of before a claim.
+
+        :raises _Obstacle: they may not be written; the host gives the claim back.
+        """
+        held: Body = {}
+
+        def read() -> Any:
+            held.update(self._held())
+            return held["allocations"]
+
+        def write() -> str:
+            return self._write(held, before)
+
+        if fault := oversold.give_back(before, after, read, write, NO_ANSWER):
+            LOG.error("The claim may not be given back: %s", fault, instance=self._instance)
+            self._is_certain = False
+            raise _Obstacle("Placement has allocated more than there is")
 
     def _is_oversold(self, shares: Iterable[str]) -> bool:
         """Tell whether more is allocated than there is (decision D89), if the guard is on."""

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import fixtures
@@ -101,12 +101,6 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
 
         name = "cpu_tiers.nova.compute.driver.LibvirtDriver.update_provider_tree"
         self.useFixture(fixtures.MonkeyPatch(name, with_its_options))
-
-    def end(self) -> None:
-        """Undo what :meth:`setUp` did, as unittest does after a test."""
-        with ExitStack() as cleanups:
-            for function, arguments, keywords in self._cleanups:
-                cleanups.callback(function, *arguments, **keywords)
 
     def _set_options(self, host: str) -> None:
         nodes, shares = self.options[host]
