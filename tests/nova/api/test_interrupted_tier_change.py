@@ -2,10 +2,11 @@
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, ClassVar
 
 import fixtures
 import pytest
@@ -13,8 +14,10 @@ from nova import context as nova_context
 from nova.compute.rpcapi import ComputeAPI
 from nova.objects import Instance
 from nova.tests.functional.api.client import OpenStackApiException
+from nova.tests.functional.libvirt import base
 
 from cpu_tiers.nova import tier_changes
+from cpu_tiers.nova.compute.tier_change import settle
 from cpu_tiers.nova.tier_changes import PENDING
 from tests import draws
 from tests.nova.computes import PLAIN, SHARES
@@ -126,6 +129,24 @@ class TestPending(TierChanges):
         self.restart("one")
         self.check(server, "gold", weight=200, shares=200)
 
+    def test_changes_without_end(self) -> None:
+        """Of a user who changes the tier again in each round, the host follows ten changes."""
+        self.lose_rings()
+        server = self.boot_on("one", self.flavors["gold"])
+        self.resize(server, "bronze")
+        tiers, rounds = itertools.cycle(("silver", "bronze")), list[str]()
+
+        def change_again(instance: Instance) -> None:
+            rounds.append(instance.flavor.name)
+            self.confirm(server)
+            self.resize(server, next(tiers))
+
+        settle(nova_context.get_admin_context(), server, change_again)
+        assert rounds == ["bronze", "silver"] * 5
+        assert self.is_pending(server)
+        self.report(server)
+        self.check(server, "bronze", weight=20, shares=20)
+
     def test_the_next_change_before_the_host_hears_of_the_first(self) -> None:
         rings = fixtures.MockPatchObject(ComputeAPI, "inject_network_info")
         with rings:
@@ -140,8 +161,43 @@ class TestPending(TierChanges):
 AMOUNTS = {"bronze": 20, "silver": 100, "gold": 200}
 
 
+class TestMoved(base.LibvirtMigrationMixin, TierChanges):
+    """A server whose change is pending can be moved, and has its tier on the other host."""
+
+    def test_a_live_migration(self) -> None:
+        with fixtures.MockPatchObject(ComputeAPI, "inject_network_info"):
+            for before, after, weight in (("gold", "bronze", 20), ("bronze", "gold", 200)):
+                server = self.boot_on("one", self.flavors[before])
+                self.resize(server, after)
+                self.confirm(server)
+                assert self.is_pending(server)
+                self.server = {"id": server}
+                self.src, self.dest = self.computes["one"], self.computes["two"]
+                self._live_migrate(self.server, "completed")
+                assert self.host_of(self.server) == "two"
+                self.report(server)
+                self.check(server, after, weight=weight, shares=weight)
+                assert self.held(server).keys() == {"two"}
+                assert "one" not in self.tree.used()
+
+    def test_a_cold_migration_and_the_way_back(self) -> None:
+        with fixtures.MockPatchObject(ComputeAPI, "inject_network_info"):
+            server = self.boot_on("one", self.flavors["gold"])
+            self.resize(server, "bronze")
+            self.confirm(server)
+            self._migrate_server({"id": server})
+            assert self.host_of({"id": server}) == "two"
+            self.revert(server)
+            self.report(server)
+            self.check(server, "bronze", weight=20, shares=20)
+            assert self.tree.used().keys() == {"one"}
+
+
 class TestKilled(TierChanges):
     """A process ends between two writes. A start of nova-compute, or a resize, mends all."""
+
+    powers_off: ClassVar[bool] = False
+    """Whether the host goes down with the process, and Nova starts its guests again."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -150,6 +206,10 @@ class TestKilled(TierChanges):
 
     def settle(self) -> None:
         """Do what nova-compute does for the server when it starts."""
+        if self.powers_off:
+            connection = self.computes["one"].driver._host.get_connection()
+            connection.lookupByUUIDString(self.server).destroy()
+            self.flags(resume_guests_state_on_host_boot=True)
         manager = self.computes["one"].manager
         with self.on_host(self.server):
             manager._init_instance(nova_context.get_admin_context(), self.instance(self.server))
@@ -166,6 +226,8 @@ class TestKilled(TierChanges):
         assert not self.is_pending(self.server)
         assert self.shares_of(self.server) == AMOUNTS[tier]
         assert self.domain_shares(self.server, "one") == str(AMOUNTS[tier])
+        connection = self.computes["one"].driver._host.get_connection()
+        assert connection.lookupByUUIDString(self.server).isActive()
 
     def change(self, tier: str) -> None:
         """Give the server a tier by a command of the user, whatever was before."""
@@ -229,6 +291,12 @@ class TestKilled(TierChanges):
         if reverts:
             self.report(self.server)
             self.api.post_server_action(self.server, {"revertResize": {}})
+
+
+class TestPoweredOff(TestKilled):
+    """The same, and the host is powered off at that moment."""
+
+    powers_off = True
 
 
 class TestMany(TierChanges):

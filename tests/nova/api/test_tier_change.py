@@ -13,9 +13,11 @@ from nova.tests.functional.api.client import OpenStackApiException
 from oslo_utils import fixture as timeutils_fixture
 from oslo_utils import timeutils
 
-from cpu_tiers.conf import libvirt
+from cpu_tiers.conf import libvirt, quota
 from cpu_tiers.model.names import TIER_CHANGE_TRAIT
 from cpu_tiers.nova import options, tier_changes
+from cpu_tiers.nova.api.features import API
+from tests.nova.api.test_shares_quota import OF_NOVA, limit
 from tests.nova.computes import MULTIPLIER, PLAIN, SHARES
 from tests.nova.tier_changes import TierChanges
 
@@ -112,6 +114,65 @@ class TestTierChange(TierChanges):
             self.resize(server, both)
         self.check(server, "bronze", weight=20, shares=20)
         self.resize(server, "gold")
+
+    def test_a_faulty_flavor_is_refused_once(self) -> None:
+        """With ``refuse_faulty_flavors``, before a change begins."""
+        self.flags(refuse_faulty_flavors=True, group="api")
+        API.start()
+        server = self.boot_on("one", self.flavors["bronze"])
+        both = self.flavor("both", {MULTIPLIER: "1", PLAIN: "2"}, vcpus=2)
+        with pytest.raises(OpenStackApiException, match=r"(?s)400.*flavor both"):
+            self.resize(server, both)
+        assert self.instance(server).task_state is None
+        self.check(server, "bronze", weight=20, shares=20)
+
+    def of_disk(self, name: str, multiplier: str) -> str:
+        """Make a flavor with a disk: Nova gives users no others; return its id."""
+        return self.flavor(name, {MULTIPLIER: multiplier}, vcpus=2, disk_gb=1)
+
+    def test_a_flavor_of_other_projects(self) -> None:
+        """The user gets the tier with the access to its flavor, and not before."""
+        server = self.boot_on("one", self.of_disk("small", "10"))
+        specs = {"extra_specs": {MULTIPLIER: "100"}}
+        body = {"name": "own", "ram": 512, "vcpus": 2, "disk": 1, "id": "own"}
+        private = {"flavor": {**body, "os-flavor-access:is_public": False}}
+        self.admin_api.api_post("/flavors", private)
+        self.admin_api.api_post("/flavors/own/os-extra_specs", specs)
+        user = self.api_fixture.api
+        resize = {"resize": {"flavorRef": "own"}}
+        with pytest.raises(OpenStackApiException, match="Flavor own could not be found"):
+            user.post_server_action(server, resize)
+        self.check(server, "small", weight=20, shares=20)
+        access = {"addTenantAccess": {"tenant": self.api_fixture.project_id}}
+        self.admin_api.api_post("/flavors/own/action", access)
+        user.post_server_action(server, resize)
+        self.check(server, "own", weight=200, shares=200)
+
+    def test_a_locked_server(self) -> None:
+        server = self.boot_on("one", self.of_disk("small", "10"))
+        user = self.api_fixture.api
+        resize = {"resize": {"flavorRef": self.of_disk("large", "100")}}
+        self.api.post_server_action(server, {"lock": {}})
+        with pytest.raises(OpenStackApiException, match="409"):
+            user.post_server_action(server, resize)
+        self.check(server, "small", weight=20, shares=20)
+        self.api.post_server_action(server, {"unlock": None})
+        user.post_server_action(server, resize)
+        self.check(server, "large", weight=200, shares=200)
+
+    def test_the_limit_of_a_project_counts_as_for_each_resize(self) -> None:
+        """Nova adds the new flavor to what is in use: 20 + 200 > 219, and 20 + 100 fits."""
+        options.register(quota)
+        self.flags(driver=quota.UNIFIED_LIMITS, count_vcpu_shares=True, group="quota")
+        limit(self, {**OF_NOVA, f"class:{SHARES}": 219})
+        API.start()
+        server = self.boot_on("one", self.flavors["bronze"])
+        numbers = f"class:{SHARES} is over limit of 219 due to current usage 20 and delta 200"
+        with pytest.raises(OpenStackApiException, match=f"(?s)403.*{numbers}"):
+            self.resize(server, "gold")
+        self.check(server, "bronze", weight=20, shares=20)
+        self.resize(server, "silver")
+        self.check(server, "silver", weight=100, shares=100)
 
     def test_what_else_differs_is_novas(self) -> None:
         """So is a server that is shut off: no power-off is in question."""
