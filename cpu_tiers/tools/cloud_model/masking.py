@@ -53,6 +53,7 @@ def masked(snapshot: Snapshot) -> Snapshot:
         ),
         is_masked=True,
         taken=snapshot.taken,
+        traits=snapshot.traits,
         servers=snapshot.servers
         and _masked_servers(servers, consumers, aggregates, _renamed(providers, ids, names)),
     )

@@ -31,7 +31,10 @@ FORMAT = "cpu-tiers cloud snapshot"
 VERSION = 3
 _VERSIONS = (1, 2, VERSION)
 """Version 1 has no servers, and version 2 does not say where and what they are."""
-_KEYS = ("format", "version", "taken", "masked", "providers", "consumers", "flavors", *SERVERS)
+_KEYS = (
+    *("format", "version", "taken", "masked", "providers", "consumers", "flavors", "traits"),
+    *SERVERS,
+)
 _MOST_ABOVE = 64
 """Trees of Nova, Neutron and Cyborg have 4 levels; Placement has no bound."""
 
@@ -49,6 +52,8 @@ class Snapshot:
     :param servers: the servers with names, flavors, states and groups; ``None`` if the document
         does not have them, as in version 1.
     :param taken: when the cloud was read, in UTC; ``None`` if the document does not say so.
+    :param traits: the custom traits that Placement knows, also those of no provider; ``None`` if
+        the document does not say so.
     """
 
     providers: tuple[Provider, ...]
@@ -57,6 +62,7 @@ class Snapshot:
     is_masked: bool = False
     taken: datetime | None = None
     servers: SnapshotServers | None = None
+    traits: frozenset[str] | None = None
 
     def cloud(self, *, is_empty: bool = False) -> SimulatedCloud:
         """Return the cloud of the snapshot.
@@ -123,6 +129,7 @@ class Snapshot:
             "providers": [_provider_json(provider) for provider in self.providers],
             "consumers": {uuid: dict(held) for uuid, held in self.consumers.items()},
             "flavors": list(map(_flavor_json, self.flavors)),
+            **({} if self.traits is None else {"traits": sorted(self.traits)}),
             **(servers_json(self.servers, _flavor_json) if self.servers else {}),
         }
 
@@ -150,6 +157,7 @@ class Snapshot:
             servers=read_servers(at, document, _server_flavors(at, document))
             if "servers" in document
             else None,
+            traits=at.texts(document, "traits") if "traits" in document else None,
         )
         faults.raise_if_any()
         return snapshot

@@ -108,6 +108,10 @@ class PlacementClient:
         """Return the traits of all providers."""
         return self._known("traits", "?associated=true")
 
+    def custom_traits(self) -> frozenset[str]:
+        """Return the custom traits that Placement knows, also those of no provider."""
+        return frozenset(filter(is_custom, self._known("traits")))
+
     def _known(self, kind: str, only: str = "") -> frozenset[str]:
         response = self._exchange.request("GET", f"/{kind}{only}")
         names: Iterable[object] = response.read(response.body, kind, list)

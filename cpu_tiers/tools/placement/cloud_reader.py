@@ -66,7 +66,7 @@ def read_whole_cloud(
     reading.read(listed, progress)
     reading.complete_aggregates()
     reading.read_changed(listed)
-    return reading.snapshot()
+    return replace(reading.snapshot(), traits=client.custom_traits())
 
 
 def read_sold_cloud(

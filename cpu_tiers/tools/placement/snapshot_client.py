@@ -74,7 +74,8 @@ class SnapshotClient(PlacementClient):
     def _known(self, kind: str, only: str = "") -> frozenset[str]:
         if kind == "traits":
             in_use = frozenset(self._by_trait)
-            return in_use if only else in_use.union(os_traits.get_traits())
+            custom = self._snapshot.traits or ()
+            return in_use if only else in_use.union(os_traits.get_traits(), custom)
         in_use = frozenset(name for each in self.providers() for name in each.inventories)
         return in_use.union(os_resource_classes.STANDARDS)
 

@@ -26,13 +26,15 @@ def moves_data(plan: Plan) -> list[dict[str, Any]]:
             "from": names[move.server.host],
             "to": names[move.host],
             "after": list(after),
+            "settles": settles,
             "live": not move.server.is_off,
+            "named": move.is_named,
             "source": services[move.server.host],
             "host": services[move.host],
             "memory_mb": amount_of(move.server.amounts, MEMORY_MB),
             "disk_gb": amount_of(move.server.amounts, DISK_GB),
         }
-        for move, after in plan.steps
+        for move, after, settles in plan.steps
     ]
 
 

@@ -8,11 +8,11 @@ nova-scheduler for both with the request that the server was made with. Pure.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from cpu_tiers.conf.read import DEFAULT_FILTERS
-from cpu_tiers.model.flavor import properties
+from cpu_tiers.model.flavor import Flavor, properties
 from cpu_tiers.tools.cloud_model.snapshot_servers import (
     ServerGroup,
     SnapshotAggregate,
@@ -53,6 +53,8 @@ _NEEDED = {
 """What nova-scheduler needs for the policy of a server group."""
 
 _TENANT = "filter_tenant_id"
+FOLLOWS = "plan again when they have moved"
+"""What frees a server that may only go where another server is."""
 
 
 class FilterOptions(NamedTuple):
@@ -114,12 +116,26 @@ class Bindings:
         yield from self._isolated(server)
         yield from self._affinity(uuid)
         yield from self._hints(server)
-        for name, passes in (
-            ("AggregateInstanceExtraSpecsFilter", self._specs_pass),
-            ("AggregateImagePropertiesIsolation", self._image_passes),
-            ("AggregateMultiTenancyIsolation", self._tenant_passes),
-            ("AggregateTypeAffinityFilter", self._type_passes),
-        ):
+        yield from self._filtered(
+            server,
+            AggregateInstanceExtraSpecsFilter=self._specs_pass,
+            AggregateImagePropertiesIsolation=self._image_passes,
+            AggregateMultiTenancyIsolation=self._tenant_passes,
+            AggregateTypeAffinityFilter=self._type_passes,
+        )
+
+    def of_flavor(self, flavor: Flavor) -> Iterator[Binding]:
+        """Yield what binds a new server of a flavor, without the image and the project."""
+        yield from self._filtered(
+            SnapshotServer(name="", flavor=flavor),
+            AggregateInstanceExtraSpecsFilter=self._specs_pass,
+            AggregateTypeAffinityFilter=self._type_passes,
+        )
+
+    def _filtered(
+        self, server: SnapshotServer, **filters: Callable[[SnapshotServer, str], bool]
+    ) -> Iterator[Binding]:
+        for name, passes in filters.items():
             if name in self._options.enabled:
                 hosts = frozenset(host for host in self._hosts if passes(server, host))
                 if hosts != self._hosts:
@@ -201,7 +217,7 @@ class Bindings:
         uuids = server.hints.get("same_host", ())
         if uuids and "SameHostFilter" in self._options.enabled:
             hosts = frozenset(self._host_of[each] for each in uuids if each in self._host_of)
-            yield Binding(hosts, "its hint same_host names servers")
+            yield Binding(hosts, f"its hint same_host names servers: {FOLLOWS}")
 
     def _metadata(self, host: str) -> Mapping[str, set[str]]:
         """Return the values of the metadata of a host's aggregates."""

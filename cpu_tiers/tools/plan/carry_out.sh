@@ -60,6 +60,10 @@ order() {
     live) client --os-compute-api-version 2.30 server migrate --live-migration \
         "--host=$to" -- "$server" ;;
     cold) client --os-compute-api-version 2.56 server migrate "--host=$to" -- "$server" ;;
+    # With --host, Nova finds no place whose disk a shared pool gives: nova-scheduler has only $to.
+    live-unnamed) client --os-compute-api-version 2.30 server migrate --live-migration \
+        -- "$server" ;;
+    cold-unnamed) client --os-compute-api-version 2.56 server migrate -- "$server" ;;
     esac
 }
 
@@ -70,6 +74,7 @@ move() {
         [ "$host" != "$later" ] || { say "Step $number is done: a later step, too." && return 0; }
     done
     if [ "$host" = "$from" ] && ! is_moving; then
+        : >"$ended/$number.begun"
         order || { fail "Nova refuses to migrate it" || return 1; }
     elif [ "$host" != "$from" ] && [ "$host" != "$to" ]; then
         fail "it is on $host, and the plan has it on $from: plan again" || return 1
@@ -104,6 +109,18 @@ watch() {
 # A step whose process is gone without an answer has failed.
 has_ended() { [ -s "$ended/$1" ] || ! kill -0 "$(cat "$ended/$1.pid")" 2>/dev/null; }
 
+# Waits until nova-scheduler knows that servers of a group have left the host of a step.
+settle() {
+    [ "$settling" -gt 0 ] || return 0
+    for each in $1; do
+        [ -e "$ended/$each.begun" ] || continue # it was done before this script
+        say "Step $number waits $settling seconds: nova-scheduler believes until then that a" \
+            "server of the same group or hint is still on $to."
+        sleep "${SETTLE:-$settling}"
+        return 0
+    done
+}
+
 running() {
     count=0
     for each in $begun; do has_ended "$each" || count=$((count + 1)); done
@@ -117,12 +134,15 @@ check() {
     done
 }
 
-# step NUMBER "AFTER…" live|cold SERVER FROM TO SECONDS [LATER…]: begins a step when it may begin.
-# LATER are the hosts of the server after later steps.
+# step NUMBER "AFTER…" (live|cold)[-unnamed] SERVER FROM TO SECONDS SETTLING [LATER…]: begins a step
+# when it may begin, SETTLING seconds after the steps that it waits for. LATER are the hosts of the
+# server after later steps.
 step() {
-    number=$1 after=$2 kind=$3 server=$4 from=$5 to=$6 seconds=$7
-    shift 7
+    number=$1 after=$2 kind=$3 server=$4 from=$5 to=$6 seconds=$7 settling=$8
+    shift 8
     for each in $after; do until has_ended "$each"; do sleep 1; done; done
+    check
+    settle "$after"
     while [ "$(running)" -ge "$parallel" ]; do sleep 1; done
     check
     (

@@ -41,6 +41,7 @@ from cpu_tiers.tools.plan.proof import Proof, proof_of
 from cpu_tiers.tools.plan.read import read_cloud
 from cpu_tiers.tools.plan.requests import filter_options, migration_queries
 from cpu_tiers.tools.plan.script import script
+from cpu_tiers.tools.plan.soft_groups import broken_wishes
 from cpu_tiers.tools.plan.survive import Sets, Survival, make_survive
 from cpu_tiers.tools.plan.unread import ALWAYS, unread_of
 from cpu_tiers.tools.room.server_queries import Request
@@ -140,10 +141,17 @@ class PlanCommand(NovaConfCommand, ShowCommand):
         self.snapshot: Snapshot = read_snapshot_of(self.source, asks_nova=not self.wants_embedded)
         self.parsed_args = parsed_args
         options = filter_options(self.conf)
-        self.unread = unread_of(self.snapshot, options)
-        hosts = read_cloud(self.snapshot, self.queries, is_cold=parsed_args.cold, options=options)
+        new = self.new()
+        self.unread = unread_of(self.snapshot, options, new)
+        hosts = read_cloud(
+            self.snapshot, self.queries, is_cold=parsed_args.cold, options=options, new=new
+        )
         choose(hosts, parsed_args.exclude, parsed_args.only)
         return hosts
+
+    def new(self) -> Flavor | None:
+        """Return the flavor of new servers, for which the plan makes room."""
+        return None
 
     def queries(self, flavor: Flavor, image: Image | None) -> Request:
         """Return the queries for the migration of a server of a flavor and an image."""
@@ -197,6 +205,9 @@ class PlanCommand(NovaConfCommand, ShowCommand):
                 f" {count_of(len(plan.stuck), 'further migration')} wait for each other in a ring,"
                 " and need a free place between."
             )
+        broken = [*broken_wishes(self.snapshot.servers, hosts, plan.hosts)]
+        if broken:
+            verdict += f" Soft groups and hints that this breaks: {'; '.join(broken)}."
         moves = moves_data(plan)
         if self.parsed_args.html:
             from cpu_tiers.tools.page.plan import HostUse, plan_page

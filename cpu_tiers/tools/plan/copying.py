@@ -12,6 +12,10 @@ from cpu_tiers.tools.room.free import Amounts
 DEFAULT_RATE = 100
 """MiB in a second: a network of 1 Gbit/s has 119 without any overhead."""
 
+SETTLING = 130
+"""Seconds in which nova-scheduler hears where all servers are: each nova-compute
+sends its list every 120 seconds (``scheduler_instance_sync_interval``)."""
+
 
 def amount_of(amounts: Amounts, resource_class: str) -> int:
     """Return the amount of a resource class, of all providers together."""
@@ -29,7 +33,7 @@ def copied(moves: Iterable[Mapping[str, Any]], rate: int) -> dict[str, int]:
         memory += move["memory_mb"] if move["live"] else 0
         disks += move["disk_gb"]
         mebibytes = move["memory_mb"] if move["live"] else 1024 * move["disk_gb"]
-        seconds += math.ceil(mebibytes / rate)
+        seconds += math.ceil(mebibytes / rate) + SETTLING * move["settles"]
     return {
         "memory_mb": memory,
         "disk_gb": disks,

@@ -36,6 +36,7 @@ class PlanDrain(PlanCommand):
         hosts = self.read(parsed_args)
         emptied = frozenset(hosts_named(hosts, parsed_args.host, "HOST").values())
         hosts.closed |= emptied
+        hosts.disabled |= emptied
         leaving = frozenset(each.uuid for each in hosts.servers if each.host in emptied)
         question = Question(leaving=leaving)
         plan, kept, is_kept = self.plan(hosts, question), "", True

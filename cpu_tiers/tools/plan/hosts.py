@@ -31,7 +31,11 @@ class Server:
     :param host: the uuid of the root provider of the server's host.
     :param amounts: what the server has in Placement.
     :param request: of a migration; without queries, the server has no other host.
-    :param apart: the anti-affinity groups of the server.
+    :param apart: the groups that keep the server from a host: anti-affinity, and its own hint
+        different_host.
+    :param beside: the groups that count the server and keep it from no host: the hints of other
+        servers that name it, which Nova reads when the others move, and soft anti-affinity.
+    :param together: the groups of soft affinity, which keep the server from no host either.
     :param stays: why the server cannot be migrated; empty for a server that can.
     :param homeless: why Nova does not evacuate the server; empty for a server that it evacuates.
     :param is_off: whether the server is powered off, so that its migration is not live.
@@ -44,6 +48,8 @@ class Server:
     amounts: Amounts
     request: Request = NO_REQUEST
     apart: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()
     stays: str = ""
     homeless: str = ""
     is_off: bool = False
@@ -55,8 +61,26 @@ class Server:
         return not self.apart and not self.homeless
 
     def memberships(self, host: str) -> Amounts:
-        """Return what the server takes of its anti-affinity groups on a host."""
+        """Return what the server takes of its groups on a host."""
+        groups = (*self.apart, *self.beside, *self.together)
+        return tuple((group_row(group, host), 1) for group in groups)
+
+    def demands(self, host: str) -> Amounts:
+        """Return what the groups that may keep the server away must have on a host."""
         return tuple((group_row(group, host), 1) for group in self.apart)
+
+    def discord(self, host: str, free: FreeAmounts) -> int:
+        """Return how many servers should not be beside the server on a host, or are left behind.
+
+        Servers of soft affinity that the server joins count as less than none. Each row of these
+        groups has room for one server, so the number of servers is 1 less what is free.
+        """
+        crowd = sum(max(0, 1 - free.of(group_row(group, host))) for group in self.beside)
+        left = (
+            free.of(group_row(group, host)) - free.of(group_row(group, self.host)) - 1
+            for group in self.together
+        )
+        return crowd + sum(left)
 
     def leaving(self) -> Amounts:
         """Return what the server gives back of its host and of its groups when it leaves."""
@@ -68,6 +92,8 @@ class Migration(NamedTuple):
 
     :param has_choice: whether nova-scheduler has several places of the host to choose from.
     :param is_known: ``False`` if no rule says which of them it takes.
+    :param is_named: ``False`` if the request must not name the host, which is the only host with
+        room: Placement gives nothing of a shared pool to a server whose host is named.
     """
 
     server: Server
@@ -75,10 +101,15 @@ class Migration(NamedTuple):
     amounts: Amounts
     has_choice: bool = False
     is_known: bool = True
+    is_named: bool = True
 
     def entering(self) -> Amounts:
         """Return what the move takes of the host and of the groups of the server."""
         return (*self.amounts, *self.server.memberships(self.host))
+
+    def needing(self) -> Amounts:
+        """Return what must be free before the move."""
+        return (*self.amounts, *self.server.demands(self.host))
 
     def carry_out(self, free: FreeAmounts) -> None:
         """Take the new place of the server, and give the old one back."""
@@ -88,6 +119,15 @@ class Migration(NamedTuple):
     def arrived(self) -> Server:
         """Return the server at its new place."""
         return replace(self.server, host=self.host, amounts=self.amounts)
+
+
+def with_traits(request: Request, traits: frozenset[str]) -> Request:
+    """Return the request of a host whose root provider also has some traits."""
+    if not traits:
+        return request
+    return request.changed(
+        lambda query: query._replace(root_required=query.root_required | traits)
+    )
 
 
 @dataclass(slots=True)
@@ -100,6 +140,9 @@ class Hosts:
     :param names: the names of the hosts by the uuid of the root provider.
     :param start: the free amounts; those of the cloud, if they are not given.
     :param closed: the hosts that take no servers.
+    :param disabled: those of them that Nova leaves out, too.
+    :param traits_of_new: the traits that the root provider of a host needs for a new server, by
+        Nova's filters.
     :param packs: Nova's option ``packing_host_numa_cells_allocation_strategy``.
     :param is_cut: whether a host has more places than are known, so that nothing is proven.
     """
@@ -109,6 +152,8 @@ class Hosts:
     groups: Mapping[str, int] = field(default_factory=dict)
     services: Mapping[str, str] = field(default_factory=dict)
     closed: frozenset[str] = frozenset()
+    disabled: frozenset[str] = frozenset()
+    traits_of_new: frozenset[str] = frozenset()
     packs: bool = False
     start: FreeAmounts | None = None
     names: Mapping[str, str] = field(init=False)
@@ -224,9 +269,24 @@ class Hosts:
         """Return the migration of a server to a host, on the place that nova-scheduler takes.
 
         :param wanted: the place where no rule says which place nova-scheduler takes.
-        :returns: ``None`` if the host has no place, or a group of the server keeps it away.
+        :returns: ``None`` if the host has no place, a group of the server keeps it away, or its
+            place is of a shared pool and nova-scheduler has other hosts to choose from.
         """
-        if root in self.closed or not free.fits(server.memberships(root)):
+        move = self.evacuation(server, root, free, wanted)
+        if move is None or self._is_own(root, move.amounts):
+            return move
+        places = self.places(server.request)
+        own = [each for each in self.fitting_on(root, places, free) if self._is_own(root, each)]
+        if own:
+            return Migration(server, root, own[0], len(own) > 1, len(own) == 1)
+        may_go = self.may_go(server, root, move.amounts, free)
+        return move._replace(is_named=False) if may_go else None
+
+    def evacuation(
+        self, server: Server, root: str, free: FreeAmounts, wanted: Amounts = ()
+    ) -> Migration | None:
+        """Return what :meth:`migration` does, for a request that names no host."""
+        if root in self.closed or not free.fits(server.demands(root)):
             return None
         places = self.places(server.request)
         chosen = places.chosen(self._by_root[root], free)
@@ -236,6 +296,41 @@ class Hosts:
         if not is_known and wanted and free.fits(wanted):
             amounts = wanted
         return Migration(server, root, amounts, not is_only, is_known)
+
+    def may_go(self, server: Server, root: str, amounts: Amounts, free: FreeAmounts) -> bool:
+        """Tell whether a server comes to a place: by the name of the host, or as the only one."""
+        is_own = self._is_own(root, amounts)
+        return is_own or all(taker == root for taker in self.takers(server, free))
+
+    def takers(self, server: Server, free: FreeAmounts) -> Iterator[str]:
+        """Yield the hosts that nova-scheduler has for a server if the request names none."""
+        places = self.places(server.request)
+        for host in self.cloud.hosts:
+            root = host.root
+            is_open = host.is_host and root not in self.disabled and root != server.host
+            is_apart = is_open and free.fits(server.demands(root))
+            if is_apart and next(places.now(host, free), None) is not None:
+                yield root
+
+    def _is_own(self, root: str, amounts: Amounts) -> bool:
+        """Tell whether a place is only of the providers of a host, and of no shared pool."""
+        if self.cloud.is_alone(root):
+            return True
+        return all(self.cloud.root_of(uuid) == root for (uuid, _), _ in amounts)
+
+    def chosen_by_nova(self, server: Server) -> list[str]:
+        """Return the hosts with room for a server, to which a shared pool would give its disk.
+
+        :returns: their names; empty for a server whose request can name its host.
+        """
+        room, places = self.room(), self.places(server.request)
+        roots = [*self.takers(server, room)]
+        is_pooled = any(
+            not self._is_own(root, amounts)
+            for root in roots
+            for amounts in self.fitting_on(root, places, room)
+        )
+        return [self.names[root] for root in roots] if is_pooled else []
 
     def fitting_on(self, root: str, places: Places, free: FreeAmounts) -> Iterator[Amounts]:
         """Yield the places that have room on a host; none on a closed host."""

@@ -14,17 +14,22 @@ from typing import NamedTuple
 from cpu_tiers.tools.cloud_model.providers import Row
 from cpu_tiers.tools.plan.hosts import Hosts, Migration
 from cpu_tiers.tools.plan.search import MoveSearch
-from cpu_tiers.tools.room.free import FreeAmounts
+from cpu_tiers.tools.room.free import FreeAmounts, is_group
 
 
 class PlanStep(NamedTuple):
     """A migration in the order of the plan.
 
     :param after: the numbers of the steps, from 1, that must be done before this step begins.
+    :param settles: whether nova-scheduler must hear before that a server of a group, or of a hint,
+        has left the host. After a live migration it goes on to see the server on the source, until
+        nova-compute sends its list of servers: ``_post_live_migration`` and
+        ``_sync_scheduler_instance_info`` of Nova 31 to 34, ``nova/compute/manager.py``.
     """
 
     move: Migration
     after: tuple[int, ...] = ()
+    settles: bool = False
 
 
 _MOST_TRIES = 8
@@ -92,7 +97,7 @@ def _take_ready(waiting: dict[str, Migration], search: MoveSearch) -> Migration 
 def _hop(waiting: Collection[Migration], search: MoveSearch) -> Migration | None:
     """Return a move to a place between, of a server for whose place another server waits."""
     room, has_hopped = search.room, {move.server.uuid for move in search.moves}
-    lacking = {row for move in waiting for row, n in move.entering() if room.of(row) < n}
+    lacking = {row for move in waiting for row, n in move.needing() if room.of(row) < n}
     for move in waiting:
         gives = {row for row, _ in move.server.leaving()}
         if move.server.uuid in has_hopped or lacking.isdisjoint(gives):
@@ -102,14 +107,27 @@ def _hop(waiting: Collection[Migration], search: MoveSearch) -> Migration | None
     return None
 
 
+def _awaited(lacking: int, released: Iterable[tuple[int, int]]) -> set[int]:
+    """Return the first steps that release as much as is lacking."""
+    awaited = set[int]()
+    for earlier, given in released:
+        if lacking <= 0:
+            break
+        awaited.add(earlier)
+        lacking -= given
+    return awaited
+
+
 def with_after(moves: Iterable[Migration], start: FreeAmounts) -> tuple[PlanStep, ...]:
     """Return moves as steps, each with the steps that must be done before.
 
     A step waits for as many of the earlier releases of its rows as it needs beside all earlier
     amounts of the rows. Where nova-scheduler has a choice of places, a step waits for all earlier
-    steps of the host, and later steps of the host wait for the step. Independent steps may run in
-    parallel.
+    steps of the host, and later steps of the host wait for the step. A step without the name of
+    its host waits for all earlier steps, and all later steps wait for the step. Independent steps
+    may run in parallel.
     """
+    unnamed = 0
     touched: dict[str, set[int]] = defaultdict(set)
     chosen: dict[str, int] = {}
     taken: dict[Row, int] = defaultdict(int)
@@ -118,15 +136,21 @@ def with_after(moves: Iterable[Migration], start: FreeAmounts) -> tuple[PlanStep
     steps = list[PlanStep]()
     for number, move in enumerate(moves, start=1):
         uuid = move.server.uuid
-        after = {latest[uuid]} if uuid in latest else set()
+        after, settles = {latest[uuid]} if uuid in latest else set(), False
+        if not move.is_named:
+            after |= set(range(1, number))
+        elif unnamed:
+            after.add(unnamed)
+        needed = {row for row, _ in move.needing()}
         for row, amount in move.entering():
             taken[row] += amount
-            lacking = taken[row] - start.of(row)
-            for earlier, given in released[row]:
-                if lacking <= 0:
-                    break
-                after.add(earlier)
-                lacking -= given
+            if row not in needed:
+                continue
+            awaited = _awaited(taken[row] - start.of(row), released[row])
+            after |= awaited
+            settles |= is_group(row) and any(
+                not steps[earlier - 1].move.server.is_off for earlier in awaited
+            )
         if move.has_choice:
             after |= touched[move.host]
             chosen[move.host] = number
@@ -136,5 +160,6 @@ def with_after(moves: Iterable[Migration], start: FreeAmounts) -> tuple[PlanStep
         for row, amount in move.server.leaving():
             released[row].append((number, amount))
         latest[uuid] = number
-        steps.append(PlanStep(move, tuple(sorted(after))))
+        unnamed = unnamed if move.is_named else number
+        steps.append(PlanStep(move, tuple(sorted(after)), settles))
     return tuple(steps)

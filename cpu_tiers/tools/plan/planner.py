@@ -14,7 +14,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from cpu_tiers.model.names import MEMORY_MB
 from cpu_tiers.tools.cloud_model.providers import Row
+from cpu_tiers.tools.plan.copying import amount_of
 from cpu_tiers.tools.plan.hosts import NO_REQUEST, Hosts, Migration, Server
 from cpu_tiers.tools.plan.order import PlanStep, ordered
 from cpu_tiers.tools.plan.program import (
@@ -110,8 +112,14 @@ def make_plan(hosts: Hosts, question: Question, *, seconds: float = 5.0) -> Plan
     counts = _solved(program, first, _PART_OF_SOLVER * (end - time.process_time()))
     if counts is None:
         return first
-    # Server groups are not in the program: what they keep from a place goes on by search.
-    further = _searched(hosts, question, program.moves(counts.numbers), end=end)
+    # Server groups and names of hosts are not in the program: a search goes on from its moves.
+    room = hosts.room()
+    moves = [
+        move
+        for move in program.moves(counts.numbers)
+        if hosts.may_go(move.server, move.host, move.amounts, room)
+    ]
+    further = _searched(hosts, question, moves, end=end)
     second = realized(hosts, question, further.moves)
     best = min(first, second, key=lambda plan: _cost(plan, question))
     bounds = [each for each in (bound, counts.bound) if each is not None and not hosts.is_cut]
@@ -183,9 +191,11 @@ def _judged(plan: Plan, question: Question, bound: int | None) -> Plan:
     return plan._replace(bound=bound, is_proven=is_proven)
 
 
-def _cost(plan: Plan, question: Question) -> tuple[bool, int, int]:
+def _cost(plan: Plan, question: Question) -> tuple[bool, int, int, int]:
+    """Return what a plan costs: of plans with equal gain and length, the memory that is copied."""
     is_long = question.most_moves is not None and len(plan.steps) > question.most_moves
-    return is_long, -_gain(plan, question), len(plan.steps)
+    memory = sum(amount_of(step.move.amounts, MEMORY_MB) for step in plan.steps)
+    return is_long, -_gain(plan, question), len(plan.steps), memory
 
 
 def realized(hosts: Hosts, question: Question, moves: Iterable[Migration]) -> Plan:
@@ -277,7 +287,7 @@ def _matched(
         [
             number
             for number, target in enumerate(targets)
-            if target.host != server.host and groups.fits(server.memberships(target.host))
+            if target.host != server.host and groups.fits(server.demands(target.host))
         ]
         for server in servers
     ]

@@ -27,7 +27,8 @@ from cpu_tiers.tools.cloud_model.snapshot_servers import (
     SnapshotServers,
 )
 from cpu_tiers.tools.plan.bindings import Bindings, FilterOptions
-from cpu_tiers.tools.plan.hosts import NO_REQUEST, Hosts, Server
+from cpu_tiers.tools.plan.hosts import NO_REQUEST, Hosts, Server, with_traits
+from cpu_tiers.tools.plan.known_traits import KnownTraits
 from cpu_tiers.tools.plan.movable import COLD, Subject, homeless, stays
 from cpu_tiers.tools.room.free import amounts_of
 from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT, Request
@@ -61,13 +62,15 @@ def read_cloud(
     *,
     is_cold: bool = False,
     options: FilterOptions = FilterOptions(),  # noqa: B008  # a value that nobody edits
+    new: Flavor | None = None,
 ) -> Hosts:
     """Return the hosts and the servers of a snapshot.
 
     :param is_cold: whether servers that are powered off may be migrated.
     :param options: of nova-scheduler.
+    :param new: the flavor of new servers, for which the plan makes room.
     """
-    return _PlanReader(snapshot, queries_of, is_cold=is_cold, options=options).read()
+    return _PlanReader(snapshot, queries_of, is_cold=is_cold, options=options).read(new)
 
 
 def as_resident(server: Server) -> Server:
@@ -92,6 +95,7 @@ class _PlanReader:
     ) -> None:
         self._snapshot, self._known = snapshot, snapshot.servers or SnapshotServers()
         self._trees, cloud = ProviderIndex(snapshot.providers), snapshot.cloud()
+        self._known_traits = KnownTraits(snapshot)
         self._names = {host.root: host.name for host in cloud.hosts if host.is_host}
         self._roots = {name: root for root, name in self._names.items()}
         self._queries_of, self._is_cold, self._options = queries_of, is_cold, options
@@ -102,12 +106,22 @@ class _PlanReader:
         self._bindings = Bindings(self._known, at, self._roots, options)
         self._groups = {uuid: group.most for uuid, group in self._known.groups.items()}
         self._apart: dict[str, list[str]] = defaultdict(list)
+        self._beside: dict[str, list[str]] = defaultdict(list)
+        self._together: dict[str, list[str]] = defaultdict(list)
         self._note_groups()
 
-    def read(self) -> Hosts:
-        """Return the hosts with their servers."""
-        servers = [self._server(uuid, part) for uuid, part in self._parts.items()]
+    def read(self, new: Flavor | None) -> Hosts:
+        """Return the hosts with their servers, in the order of Nova's list of servers.
+
+        ``nova host-evacuate`` takes the servers of a host in this order.
+        """
+        order = {uuid: number for number, uuid in enumerate(self._known.servers)}
+        parts = sorted(self._parts.items(), key=lambda item: order.get(item[1].server, len(order)))
+        servers = [self._server(uuid, part) for uuid, part in parts]
+        bindings = self._bindings.of_flavor(new) if new else ()
+        traits_of_new = frozenset([self._trait(binding.hosts) for binding in bindings])
         snapshot = self._snapshot
+        lacking = frozenset(snapshot.service_states().lacking)
         if self._traits:
             snapshot = replace(snapshot, providers=tuple(map(self._bound, snapshot.providers)))
         return Hosts(
@@ -115,7 +129,9 @@ class _PlanReader:
             servers=servers,
             groups=self._groups,
             services=self._known.services,
-            closed=frozenset(self._snapshot.service_states().lacking),
+            closed=lacking,
+            disabled=lacking,
+            traits_of_new=traits_of_new,
             packs=self._options.packs,
         )
 
@@ -128,15 +144,20 @@ class _PlanReader:
                 yield uuid, next((each for each in parts if each.role is Role.SERVER), parts[0])
 
     def _note_groups(self) -> None:
-        """Note which servers must be apart: of anti-affinity groups, and of hints."""
+        """Note which servers must be apart, or should: of groups, and of hints."""
+        lists = {
+            "anti-affinity": self._apart,
+            "soft-anti-affinity": self._beside,
+            "soft-affinity": self._together,
+        }
         for group_id, group in self._known.groups.items():
-            for member in group.members if group.policy == "anti-affinity" else ():
-                self._apart[member].append(group_id)
+            for member in group.members if group.policy in lists else ():
+                lists[group.policy][member].append(group_id)
         for uuid, server in self._known.servers.items():
             for other in self._bindings.pairs(server):
                 self._groups[pair := f"different_host {uuid} {other}"] = 1
                 self._apart[uuid].append(pair)
-                self._apart[other].append(pair)
+                self._beside[other].append(pair)
 
     def _server(self, uuid: str, part: Part) -> Server:
         """Return a consumer as a server with its request.
@@ -149,10 +170,7 @@ class _PlanReader:
         subject = Subject(known, classes)
         traits, unbound = self._bound_to(part, known)
         request, fault = self._request(known, classes, held)
-        if traits:
-            request = request.changed(
-                lambda query: query._replace(root_required=query.root_required | traits)
-            )
+        request = with_traits(request, traits)
         is_elsewhere = part.role is Role.MISPLACED and part.host
         return Server(
             uuid=uuid,
@@ -160,16 +178,20 @@ class _PlanReader:
             host=self._roots[part.host] if is_elsewhere else part.root,
             amounts=() if is_elsewhere else amounts_of(held),
             request=request,
-            apart=self._apart_of(part),
+            apart=self._groups_of(part, self._apart),
+            beside=self._groups_of(part, self._beside),
+            together=self._groups_of(part, self._together),
             stays=self._stays(part, held, subject) or unbound or fault,
-            homeless=homeless(subject, is_confirmable=self._is_confirmable(part)) or unbound,
+            homeless=homeless(subject, is_confirmable=self._is_confirmable(part))
+            or unbound
+            or fault,
             is_off=known.state in COLD,
             is_lost_with_host=part.role in _ON_HOST,
         )
 
-    def _apart_of(self, part: Part) -> tuple[str, ...]:
+    def _groups_of(self, part: Part, groups: Mapping[str, list[str]]) -> tuple[str, ...]:
         """Return the groups of a server whose guest is there."""
-        return tuple(self._apart[part.server]) if part.role in _ON_HOST else ()
+        return tuple(groups.get(part.server, ())) if part.role in _ON_HOST else ()
 
     def _held(self, allocations: Allocations, host: str) -> Allocations:
         """Return what a consumer has of a host and of shared pools."""
@@ -202,7 +224,7 @@ class _PlanReader:
 
     def _bound_to(self, part: Part, known: SnapshotServer) -> tuple[frozenset[str], str]:
         """Return the traits of the hosts that Nova may choose, and why there is no other host."""
-        names, traits = frozenset(self._roots), []
+        names, traits = frozenset(self._roots), list[str]()
         for binding in self._bindings.of(part.server, known):
             names &= binding.hosts
             traits.append(self._trait(binding.hosts))
@@ -229,7 +251,8 @@ class _PlanReader:
         key = repr((flavor, image))
         if key not in self._of_flavor:
             try:
-                self._of_flavor[key] = self._queries_of(flavor, image), ""
+                fault = self._known_traits.refusal(flavor, image)
+                self._of_flavor[key] = self._queries_of(flavor, image), fault
             except InvalidInput as error:
                 self._of_flavor[key] = NO_REQUEST, f"its flavor or image has faults: {error}"
         request, fault = self._of_flavor[key]

@@ -5,11 +5,14 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 
+from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids, is_file
 from cpu_tiers.tools.frame.documents import read_flavor
 from cpu_tiers.tools.frame.numbers import whole_number_from
 from cpu_tiers.tools.frame.server_request import add_aggregate_argument, queries_of, request_of
 from cpu_tiers.tools.plan.commands import PlanCommand
+from cpu_tiers.tools.plan.hosts import NO_REQUEST, with_traits
+from cpu_tiers.tools.plan.known_traits import KnownTraits
 from cpu_tiers.tools.plan.planner import Question
 from cpu_tiers.tools.plan.verdicts import room_verdict
 
@@ -39,17 +42,28 @@ class PlanRoom(PlanCommand):
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         hosts = self.read(parsed_args)
-        name = parsed_args.flavor
-        flavor = read_flavor(name) if is_file(name) else self.source.flavors_named([name])[0]
+        flavor = self.flavor
         aggregates = aggregate_uuids(parsed_args.aggregate, self.source.nova)
         queries = queries_of(self.conf, request_of(self.conf, flavor), aggregates, self.source)
         self.is_most = parsed_args.count is None
-        question = Question(room=queries, wanted=parsed_args.count, most_moves=parsed_args.moves)
+        refusal = KnownTraits(self.snapshot).refusal(flavor, None)
+        question = Question(
+            room=NO_REQUEST if refusal else with_traits(queries, hosts.traits_of_new),
+            wanted=parsed_args.count,
+            most_moves=parsed_args.moves,
+        )
         plan = self.plan(hosts, question)
         stay = [(server, server.stays) for server in hosts.servers if server.stays]
         is_no = plan.after < (parsed_args.count or 1)
         verdict = room_verdict(plan, flavor.name, parsed_args.count, is_no=is_no)
+        if refusal:
+            verdict += f" {refusal}."
         return self.shown(hosts, plan, verdict, stay, is_no=is_no)
+
+    def new(self) -> Flavor | None:
+        name = self.parsed_args.flavor
+        self.flavor = read_flavor(name) if is_file(name) else self.source.flavors_named([name])[0]
+        return self.flavor
 
 
 def _count(text: str) -> float | None:

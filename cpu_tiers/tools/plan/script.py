@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from cpu_tiers.errors import printable
+from cpu_tiers.tools.plan.copying import SETTLING
 
 LEAST_SECONDS = 300
 """The time of a migration beside that of its copy: scheduling, and the queue of the source."""
@@ -67,6 +68,10 @@ def _steps(moves: Sequence[Mapping[str, Any]], rate: int) -> Iterator[list[str]]
         later = [each["host"] for each in moves[number:] if each["server"] == move["server"]]
         yield [
             *("step", str(number), " ".join(map(str, move["after"]))),
-            *("live" if move["live"] else "cold", move["server"], move["source"], move["host"]),
-            *(str(seconds_of(move, rate)), *later),
+            *(_kind(move), move["server"], move["source"], move["host"]),
+            *(str(seconds_of(move, rate)), str(SETTLING * move["settles"]), *later),
         ]
+
+
+def _kind(move: Mapping[str, Any]) -> str:
+    return ("live" if move["live"] else "cold") + ("" if move["named"] else "-unnamed")

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 
+from cpu_tiers.model.names import MEMORY_MB
 from cpu_tiers.tools.cloud_model.providers import Row
+from cpu_tiers.tools.plan.copying import amount_of
 from cpu_tiers.tools.plan.hosts import Hosts, Migration, Server
 from cpu_tiers.tools.room.count import Count
 from cpu_tiers.tools.room.free import Amounts
@@ -50,18 +52,22 @@ class MoveSearch:
         """Yield the moves of a server to each place beside its own host and the avoided one."""
         places = self.hosts.places(server.request)
         for host, amounts in self.fitting(places):
-            is_apart = not server.apart or self.room.fits(server.memberships(host))
-            if is_apart and host not in (server.host, avoided):
+            is_apart = not server.apart or self.room.fits(server.demands(host))
+            is_other = is_apart and host not in (server.host, avoided)
+            if is_other and self.hosts.may_go(server, host, amounts, self.room):
                 yield Migration(server, host, amounts)
 
     def move(self, server: Server, avoided: str = "") -> Migration | None:
         """Return the move of a server to the host of the tightest place; ``None`` without a place.
 
+        Hosts on which the soft groups of the server are kept go first.
+
         :param avoided: a host beside the server's own that is no target.
         """
 
-        def left(move: Migration) -> float:
-            return sum(self.room.of(row) / amount for row, amount in move.amounts)
+        def left(move: Migration) -> tuple[int, float]:
+            discord = server.discord(move.host, self.room)
+            return discord, sum(self.room.of(row) / amount for row, amount in move.amounts)
 
         best = min(self.moves_of(server, avoided), key=left, default=None)
         return best and self.hosts.migration(server, best.host, self.room, best.amounts)
@@ -109,12 +115,11 @@ class MoveSearch:
                 for host, amounts in places
                 for servers in self._sets(host, amounts, size)
             )
-            for number, (amounts, servers) in enumerate(tries):
+            first = [*islice(tries, _MOST_TRIES)]
+            if first:
                 self._may_need(size)
-                if size > most or number >= _MOST_TRIES:
-                    break
-                if self._clear(amounts, servers):
-                    return True
+            if size <= most and self._clear_any(first):
+                return True
         larger = sorted(
             filter(None, (self._greedy(host, amounts) for host, amounts in places)),
             key=lambda choice: len(choice[1]),
@@ -123,6 +128,11 @@ class MoveSearch:
             if len(servers) <= most and self._clear(amounts, servers):
                 return True
         return False
+
+    def _clear_any(self, tries: Iterable[tuple[Amounts, Sequence[Server]]]) -> bool:
+        """Move the servers of a set away, and take their place: the least memory to copy first."""
+        ordered = sorted(tries, key=lambda choice: sum(map(_memory, choice[1])))
+        return any(self._clear(amounts, servers) for amounts, servers in ordered)
 
     def _may_need(self, moves: int) -> None:
         """Note that this number of moves may be enough; of the first note on, fewer never are."""
@@ -187,6 +197,10 @@ class MoveSearch:
         }
 
 
+def _memory(server: Server) -> int:
+    return amount_of(server.amounts, MEMORY_MB)
+
+
 def _size(server: Server) -> tuple[int, ...]:
     return tuple(-amount for _, amount in sorted(server.amounts, key=lambda part: part[0][1]))
 
@@ -210,7 +224,7 @@ def _each_kind(servers: Iterable[Server], most: int) -> Iterator[Server]:
     """Yield servers, up to a number of servers with equal amounts and requests."""
     counts: dict[object, int] = defaultdict(int)
     for server in servers:
-        key = server.amounts, server.request.kind, server.apart
+        key = server.amounts, server.request.kind, server.apart, server.beside, server.together
         counts[key] += 1
         if counts[key] <= most:
             yield server

@@ -93,7 +93,7 @@ class Survivors:
         used = ((sum(map(truediv, free, most)), root) for root, free in now.changed.items())
         fitting = (each for each in used if self._fits(server, each[1], now.room))
         best = max(chain([fresh] if fresh else (), fitting), key=itemgetter(0), default=None)
-        return best and self._hosts.migration(server, best[1], now.room)
+        return best and self._hosts.evacuation(server, best[1], now.room)
 
     def _first_unchanged(self, server: Server, now: _Evacuations) -> tuple[float, str] | None:
         """Return the best host without a change that has room; the room only becomes less."""
@@ -109,7 +109,7 @@ class Survivors:
         return None
 
     def _fits(self, server: Server, root: str, room: FreeAmounts) -> bool:
-        if server.apart and not room.fits(server.memberships(root)):
+        if server.apart and not room.fits(server.demands(root)):
             return False
         places = self._hosts.places(server.request)
         return next(self._hosts.fitting_on(root, places, room), None) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.cloud_model.snapshot_servers import (
     AGGREGATES,
@@ -12,6 +13,7 @@ from cpu_tiers.tools.cloud_model.snapshot_servers import (
     SnapshotServers,
 )
 from cpu_tiers.tools.plan.bindings import HINT_FILTERS, KNOWN_FILTERS, FilterOptions
+from cpu_tiers.tools.plan.known_traits import KnownTraits
 
 NO_SERVERS = (
     "flavors, states and groups of servers: the snapshot is of version 1, so each server requests"
@@ -25,16 +27,32 @@ ALWAYS = (
 )
 
 
-def unread_of(snapshot: Snapshot, options: FilterOptions) -> Sequence[str]:
+def unread_of(
+    snapshot: Snapshot, options: FilterOptions, new: Flavor | None = None
+) -> Sequence[str]:
     """Return what is not known of the servers of a snapshot and decides about their hosts.
 
     :param options: of nova-scheduler; what only a filter reads counts if the filter is on.
+    :param new: the flavor of new servers, for which the plan makes room.
     """
     if snapshot.servers is None:
         return (NO_SERVERS,)
     filters = sorted(options.enabled - KNOWN_FILTERS)
     unknown = [f"what the filters of nova-scheduler decide: {', '.join(filters)}"]
-    return (*_unread(snapshot.servers, options), *(unknown if filters else ()))
+    return (
+        *_unread(snapshot.servers, options),
+        *_unread_traits(snapshot, snapshot.servers, new),
+        *(unknown if filters else ()),
+    )
+
+
+def _unread_traits(
+    snapshot: Snapshot, servers: SnapshotServers, new: Flavor | None
+) -> Iterator[str]:
+    known = KnownTraits(snapshot)
+    flavors = [new, *(server.flavor for server in servers.servers.values())]
+    if names := sorted(set[str]().union(*map(known.unread, filter(None, flavors)))):
+        yield f"whether Placement knows the traits that flavors forbid: {', '.join(names)}"
 
 
 def _unread(servers: SnapshotServers, options: FilterOptions) -> Iterator[str]:

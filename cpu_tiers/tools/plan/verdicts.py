@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cpu_tiers.tools.frame.terminal import count_of
+from cpu_tiers.tools.frame.terminal import count_of, join_names
 from cpu_tiers.tools.plan.answer import amounts_text
 from cpu_tiers.tools.plan.hosts import Server
 from cpu_tiers.tools.plan.planner import Plan
@@ -114,12 +114,26 @@ def unmoved(plan: Plan) -> list[tuple[Server, str]]:
     rings = {move.server.uuid for move in plan.stuck}
     no_order = "it waits for a place in a ring of servers; the ring needs a free place between"
     undone = [
-        (server, no_order if server.uuid in rings else server.stays or "no host has room for it")
+        (server, no_order if server.uuid in rings else server.stays or _no_place(plan, server))
         for server in plan.undone
     ]
     known = {server.uuid for server, _ in undone}
     others = [move.server for move in plan.stuck if move.server.uuid not in known]
     return [*undone, *((server, no_order) for server in others)]
+
+
+NOVA_CHOOSES = "openstack server migrate without --host lets nova-scheduler choose"
+"""What moves a server for which a request cannot name the host."""
+
+
+def _no_place(plan: Plan, server: Server) -> str:
+    takers = plan.hosts.chosen_by_nova(server) if server.request.queries else []
+    if not takers:
+        return "no host has room for it"
+    return (
+        "a shared pool gives its disk, so that no request can name its host, and"
+        f" {join_names(takers)} have room: {NOVA_CHOOSES}"
+    )
 
 
 def _s(plan: Plan) -> str:

@@ -26,9 +26,17 @@ def amounts_of(allocations: Allocations) -> Amounts:
     return tuple(sorted(rows))
 
 
+_GROUP = "group "
+
+
 def group_row(group: str, host: str) -> Row:
     """Return the row that counts how many servers of a group a host may still take."""
-    return f"group {group}", host
+    return f"{_GROUP}{group}", host
+
+
+def is_group(row: Row) -> bool:
+    """Tell whether a row counts the servers of a group."""
+    return row[0].startswith(_GROUP)
 
 
 class FreeAmounts:
@@ -77,7 +85,7 @@ class FreeAmounts:
         if amount is None:
             amount = self._start.get(row)
         if amount is None:
-            amount = self._groups.get(row[0].removeprefix("group "), 0)
+            amount = self._groups.get(row[0].removeprefix(_GROUP), 0)
         return amount
 
     def fits(self, amounts: Amounts) -> bool:

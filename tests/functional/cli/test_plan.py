@@ -35,10 +35,10 @@ def test_the_script(plan: Run) -> None:
     *_, disable, step, _ = plan(cloud(), "drain", "cn0", "-f", "shell").splitlines()
     assert disable == "disable cn0"
     # 16 MiB: 300 s, and 2 x 0.16 s
-    assert step == "step 1 '' live id-0 cn0 compute1 301"
+    assert step == "step 1 '' live id-0 cn0 compute1 301 0"
     text = plan(cloud(state="SHUTOFF"), "drain", "cn0", "--cold", "-f", "shell", "--parallel", 2)
     assert "\nparallel=2\n" in text
-    assert text.splitlines()[-2] == "step 1 '' cold id-0 cn0 compute1 301"
+    assert text.splitlines()[-2] == "step 1 '' cold id-0 cn0 compute1 301 0"
     assert "disable cn" not in plan(cloud(), "room", "large", "-f", "shell")
 
 

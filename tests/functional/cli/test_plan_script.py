@@ -93,7 +93,8 @@ def run(tmp_path: Path, fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch
 def move(server: str, **changes: object) -> dict[str, Any]:
     """Return a move from cn0 to cn1."""
     usual = {"server": server, "source": "cn0", "host": "cn1", "after": [], "live": True}
-    return {**usual, "memory_mb": 64, "disk_gb": 0, **changes}
+    as_usual = {"named": True, "settles": False}
+    return {**usual, **as_usual, "memory_mb": 64, "disk_gb": 0, **changes}
 
 
 def test_all_is_done_in_order_and_only_once(run: Run) -> None:

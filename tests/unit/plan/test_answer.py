@@ -20,6 +20,8 @@ MOVE: dict[str, Any] = {
     "host": "h1",
     "after": [],
     "live": True,
+    "named": True,
+    "settles": False,
     "memory_mb": 4096,
     "disk_gb": 0,
 }
@@ -47,7 +49,7 @@ def test_a_tenant_writes_no_lines() -> None:
     # 300 seconds and twice those of 4096 MiB at 100 MiB/s: 300 + 81.92
     assert lines[-3:] == [
         "disable '-`id`'",
-        "step 1 '' live 'x; reboot' h0 '$(halt)' 382",
+        "step 1 '' live 'x; reboot' h0 '$(halt)' 382 0",
         "finish",
     ]
 
@@ -57,9 +59,9 @@ def test_a_step_knows_the_later_hosts_of_its_server() -> None:
     lines = script("", moves, rate=4096, parallel=3).splitlines()
     assert "parallel=3" in lines
     assert lines[-4:-1] == [
-        "step 1 '' live id h0 h1 302 h2",
-        "step 2 '' live b h0 h1 302",
-        "step 3 '1 2' live id h0 h2 302",
+        "step 1 '' live id h0 h1 302 0 h2",
+        "step 2 '' live b h0 h1 302 0",
+        "step 3 '1 2' live id h0 h2 302 0",
     ]
 
 
@@ -80,7 +82,9 @@ def test_the_moves_as_data() -> None:
             "from": "h0",
             "to": "h1",
             "after": [],
+            "settles": False,
             "live": True,
+            "named": True,
             "source": "h0",
             "host": "compute1",
             "memory_mb": 0,

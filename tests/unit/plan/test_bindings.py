@@ -245,3 +245,14 @@ def test_a_host_that_an_operator_disabled_suits_its_servers() -> None:
     hosts = read_cloud(replace(given, providers=(off, *others)), queries_of)
     relief = relief_of(hosts, frozenset(hosts.names), {}, {})
     assert (relief.question.leaving, relief.faults) == (frozenset(), [])
+
+
+def test_a_new_server_of_a_flavor() -> None:
+    """The filters of flavors bind a server that a plan makes room for; it has no project."""
+    aggregates = {"1": aggregate("h1", ssd="yes"), "2": aggregate("h2", filter_tenant_id="p")}
+    filters = ("AggregateInstanceExtraSpecsFilter", "AggregateMultiTenancyIsolation")
+    known = SnapshotServers(aggregates=aggregates)
+    bindings = Bindings(known, AT, HOSTS, with_filters(*filters))
+    assert [binding.hosts for binding in bindings.of_flavor(SPECS)] == [{"h1"}]
+    assert [*bindings.of_flavor(FLAVOR)] == []
+    assert [*Bindings(known, AT, HOSTS, FilterOptions()).of_flavor(SPECS)] == []

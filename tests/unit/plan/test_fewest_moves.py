@@ -9,8 +9,8 @@ from cpu_tiers.tools.plan.hosts import Hosts
 from cpu_tiers.tools.plan.planner import Plan, Question, make_plan
 from cpu_tiers.tools.room.server_queries import Request
 from tests.draws import SEED, part
-from tests.unit.cloud_model.clouds import group, query
-from tests.unit.plan.clouds import assert_each_step_fits
+from tests.unit.cloud_model.clouds import group, provider, query
+from tests.unit.plan.clouds import assert_each_step_fits, equal_hosts, hosts_of, server
 from tests.unit.plan.small_clouds import MOST, Places, SmallCloud
 
 
@@ -107,3 +107,17 @@ def test_how_often_a_plan_is_the_shortest() -> None:
 
 def _have_left(leaving: frozenset[str], places: Places) -> bool:
     return all(places[uuid] != "h0" for uuid in leaving)
+
+
+def test_of_equally_long_plans_the_least_memory_is_copied() -> None:
+    """One move makes room on any host: of 64, of 16 or of 32 MiB."""
+    providers = [*equal_hosts(3, VCPU=4, MEMORY_MB=99), provider("h3", None, VCPU=2, MEMORY_MB=99)]
+    servers = [
+        server(f"s{number}", f"h{number}", VCPU=2, MEMORY_MB=memory)
+        for number, memory in enumerate((64, 16, 32))
+    ]
+    hosts = hosts_of(providers, servers)
+    question = Question(room=Request((query(group("", VCPU=4)),)), wanted=1)
+    for seconds in (0, 1):
+        plan = make_plan(hosts, question, seconds=seconds)
+        assert [step.move.server.uuid for step in plan.steps] == ["s1"]

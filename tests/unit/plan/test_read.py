@@ -12,11 +12,12 @@ from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.cloud_model.snapshot_servers import (
     ServerGroup,
     ServerMigration,
+    SnapshotAggregate,
     SnapshotServer,
     SnapshotServers,
 )
 from cpu_tiers.tools.plan.bindings import FilterOptions
-from cpu_tiers.tools.plan.hosts import Server
+from cpu_tiers.tools.plan.hosts import Server, with_traits
 from cpu_tiers.tools.plan.read import hosts_named, read_cloud
 from cpu_tiers.tools.plan.unread import NO_SERVERS, unread_of
 from cpu_tiers.tools.room.server_queries import Request, server_queries
@@ -268,3 +269,22 @@ def test_an_orphan_stays_with_the_command_that_frees_it() -> None:
     orphan = read(placed({"x": HELD}))
     assert not orphan.is_lost_with_host
     assert orphan.stays.endswith("openstack resource provider allocation delete x")
+
+
+def test_the_room_of_a_new_server_is_where_its_flavor_may_go() -> None:
+    given = snapshot()
+    assert given.servers is not None
+    aggregates = {"1": SnapshotAggregate(name="a", hosts=("h1",), metadata={"ssd": "yes"})}
+    given = replace(given, servers=replace(given.servers, aggregates=aggregates))
+    options = FilterOptions(enabled=frozenset({"AggregateInstanceExtraSpecsFilter"}))
+    fast = FLAVOR._replace(extra_specs={"aggregate_instance_extra_specs:ssd": "yes"})
+    # 8 CPUs on h1, and 8 - 2 on h0, of which nova-scheduler takes none
+    for flavor, room in ((fast, 4), (FLAVOR, 7)):
+        hosts = read_cloud(given, queries_of, options=options, new=flavor)
+        assert hosts.count(with_traits(queries_of(flavor, None), hosts.traits_of_new)) == room
+
+
+def test_servers_stand_in_the_order_of_nova() -> None:
+    """Nova's list begins with the newest server: so does an evacuation of a whole host."""
+    given = replace(snapshot(), consumers={"b": HELD, "a": HELD})
+    assert [server.uuid for server in read_cloud(given, queries_of).servers] == ["a", "b"]

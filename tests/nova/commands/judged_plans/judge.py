@@ -13,6 +13,8 @@ from nova.tests.functional.api.client import OpenStackApiException
 
 from cpu_tiers.tools.frame import app
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.plan.bindings import FOLLOWS
+from cpu_tiers.tools.plan.verdicts import NOVA_CHOOSES
 from tests.nova.command_line import services_of, streams
 from tests.nova.commands.judged_plans.drawing import DrawnCloud
 from tests.nova.commands.judged_plans.image_service import image_service
@@ -59,7 +61,8 @@ class Judge:
         self._plan = self._unknown = ""
 
     def ask(self, *arguments: str) -> Mapping[str, Any]:
-        """Return what ``cpu-tiers plan`` answers."""
+        """Return what ``cpu-tiers plan`` answers, minutes after the last migration."""
+        self.cloud.settle()
         self._plan = " ".join(arguments)
         cold = ["--cold"] if self.cloud.drawn.is_cold else []
         argv = ["--config-file", self._conf, "plan", *arguments, *cold, "-f", "json"]
@@ -130,7 +133,12 @@ class Judge:
 
     def _step(self, move: Mapping[str, Any]) -> bool:
         uuid, target = move["server"], move["host"]
-        fault = self.migrate(uuid, target, is_live=move["live"])
+        if move["settles"]:
+            self.cloud.settle()
+        fault = self.migrate(uuid, target if move["named"] else None, is_live=move["live"])
+        now = self.cloud.host_of({"id": uuid})
+        if not fault and now != target:
+            fault = f"nova-scheduler took {now}"
         if fault:
             ours = f"{move['from']} to {move['to']}"
             self.differ("step", uuid, ours, fault)
@@ -190,9 +198,13 @@ class Judge:
     def stay(self, stays: Mapping[str, str]) -> None:
         """Try to migrate each server for which a plan has no place."""
         for uuid, why in stays.items():
+            self.cloud.settle()
             fault = self._try(uuid)
-            if not fault:
-                where = self.cloud.host_of({"id": uuid})
+            where = self.cloud.host_of({"id": uuid})
+            is_told = NOVA_CHOOSES in why and where in why.replace(",", "").split()
+            if not fault and (is_told or FOLLOWS in why):
+                self.told += 1
+            elif not fault:
                 self.differ("stays", uuid, why, f"migrates it to {where}")
 
     def _try(self, uuid: str) -> str:
@@ -230,6 +242,7 @@ class Judge:
 
     def _boot_until_full(self, flavor: str, most: int) -> Iterator[str]:
         flavors = {each["name"]: each["id"] for each in self.cloud.api.get_flavors()}
+        self.cloud.settle()
         for _ in range(most):
             self.steps += 1
             body = self.cloud._build_server(flavor_id=flavors[flavor], networks="none")
@@ -247,6 +260,7 @@ class Judge:
         homeless = {row["server"]: row["why"] for row in plan["stay"] if ending in row["why"]}
         self.cloud.go_down(host)
         for uuid in self.cloud.servers_on(host):
+            self.cloud.settle()
             fault = self._evacuate(uuid, host)
             if fault and uuid not in homeless:
                 self.differ("survive yes", uuid, plan["verdict"], fault)

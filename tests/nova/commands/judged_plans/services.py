@@ -128,7 +128,8 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
     def build(self) -> None:
         """Start the hosts, boot the servers, and have all of it as it was drawn."""
         self._with_its_options()
-        for name in TRAITS:  # a query with a trait that Placement does not know finds nothing
+        # A query with a trait that no host ever had finds nothing: Placement does not know it.
+        for name in {name for host in self.drawn.hosts for name in host.traits}:
             self._create_trait(name)
         for host in self.drawn.hosts:
             self._set_options(host.name)
@@ -317,14 +318,16 @@ class JudgedCloud(LibvirtMigrationMixin, Computes):
         return [server["id"] for server in found]
 
     def act(self, uuid: str, action: dict[str, Any]) -> None:
-        """Have Nova do something with a server, and wait until it is done, or has failed.
-
-        After a live migration the source tells nova-scheduler that it has the server, which
-        DifferentHostFilter and SameHostFilter believe until the hosts send their lists, every
-        120 seconds.
-        """
+        """Have Nova do something with a server, and wait until it is done, or has failed."""
         self.api.post_server_action(uuid, action)
         self.rest(uuid)
+
+    def settle(self) -> None:
+        """Have hosts send nova-scheduler the lists of their servers, as they do every 120 seconds.
+
+        After a live migration the source tells nova-scheduler that it has the server, which the
+        filters of groups and of hints believe until then.
+        """
         admin = context.get_admin_context()
         for name, compute in self.computes.items():
             if name not in self.lost:
