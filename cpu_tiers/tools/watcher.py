@@ -19,6 +19,8 @@ from watcher.decision_engine.goal.efficacy import specs
 from watcher.decision_engine.planner.weight import WeightPlanner
 from watcher.decision_engine.strategy.strategies import base as strategies
 
+from cpu_tiers.tools.plan.copying import SETTLING
+
 NAME = "cpu_tiers_plan"
 _TEXT = "cpu-tiers plan"
 _PROGRAM = "import sys; from cpu_tiers.tools.frame.app import main; sys.exit(main())"
@@ -123,23 +125,36 @@ class PlanStrategy(_Named, strategies.BaseStrategy):
     post_execute = pre_execute
 
     def do_execute(self, audit: Any = None) -> None:
-        """Add an action for each move.
+        """Add an action for each move, and one that waits before a move that has to settle.
 
         :raises PlanFailed: there is no answer.
         """
         answer = self._answer(arguments_of(self.input_parameters))
+        numbers = list[int]()
         for move in answer["moves"]:
-            self.solution.add_action(
-                action_type=self.MIGRATION,
-                resource_id=move["server"],
-                input_parameters={
-                    "migration_type": "live" if move["live"] else "cold",
-                    "source_node": move["from"],
-                    "destination_node": move["host"],
-                    "resource_name": move["name"],
-                },
+            after: Sequence[int] = [numbers[number - 1] for number in move["after"]]
+            if move["settles"]:
+                after = [self._add("sleep", after, duration=SETTLING)]
+            named = {"destination_node": move["host"]} if move["named"] else {}
+            numbers.append(
+                self._add(
+                    self.MIGRATION,
+                    after,
+                    move["server"],
+                    migration_type="live" if move["live"] else "cold",
+                    source_node=move["from"],
+                    resource_name=move["name"],
+                    **named,
+                )
             )
-            self.after.append(move["after"])
+
+    def _add(
+        self, kind: str, after: Sequence[int], server: str | None = None, **parameters: object
+    ) -> int:
+        """Add an action, and return its number, from 1."""
+        self.solution.add_action(action_type=kind, resource_id=server, input_parameters=parameters)
+        self.after.append(after)
+        return len(self.after)
 
     def _answer(self, arguments: Sequence[str]) -> Mapping[str, Any]:
         files = [f"--config-file={path}" for path in self.config.config_files]
@@ -182,16 +197,22 @@ class PlanPlanner(WeightPlanner):
     """Lets each migration wait for the migrations that must be done before."""
 
     _after: Sequence[Sequence[int]] = ()
+    _kinds: Sequence[str] = ()
 
     def schedule(self, context: Any, audit_id: int, solution: Any) -> Any:
         """Write the action plan of a solution of :class:`PlanStrategy`."""
         self._after = solution.strategy.after
+        self._kinds = [action["action_type"] for action in solution.actions]
         return super().schedule(context, audit_id, solution)
 
     def compute_action_graph(self, sorted_weighted_actions: Any) -> Any:
-        """Return the actions, each below the actions that it waits for."""
+        """Return the actions, each below the actions that it waits for.
+
+        :param sorted_weighted_actions: the actions of each kind, in the order of the plan.
+        """
         graph = networkx.DiGraph()
-        actions = [action for _, of_weight in sorted_weighted_actions for action in of_weight]
+        of_kind = {actions[0].action_type: iter(actions) for _, actions in sorted_weighted_actions}
+        actions = [next(of_kind[kind]) for kind in self._kinds]
         graph.add_nodes_from(actions)
         for action, after in zip(actions, self._after, strict=True):
             for number in after:

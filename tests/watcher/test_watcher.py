@@ -115,6 +115,27 @@ class TestAudit(DbTestCase):
         assert (first.parents, second.parents) == ([], [first.uuid])
         assert third.parents == [first.uuid, second.uuid]
 
+    def test_an_action_waits_until_nova_scheduler_has_heard(self) -> None:
+        """The second move waits for the first, and then 130 seconds; the third for both."""
+        moves = [_move(0, []), {**_move(1, [1]), "settles": True}, _move(2, [1, 2])]
+        with mock.patch.object(
+            PlanStrategy, "_answer", return_value={"verdict": "", "moves": moves}
+        ):
+            _, actions = self.audit(question="relieve")
+        first, sleep, second, third = actions
+        assert (sleep.action_type, sleep.input_parameters) == ("sleep", {"duration": 130})
+        assert (sleep.parents, second.parents) == ([first.uuid], [sleep.uuid])
+        assert third.parents == [first.uuid, second.uuid]
+        loaded = DefaultActionLoader().load(name="sleep", osc=mock.Mock())
+        loaded.input_parameters = sleep.input_parameters
+        loaded.validate_parameters()
+
+    def test_an_action_without_the_name_of_its_host(self) -> None:
+        answer = {"verdict": "", "moves": [{**_move(0, []), "named": False}]}
+        with mock.patch.object(PlanStrategy, "_answer", return_value=answer):
+            _, (action,) = self.audit(question="relieve")
+        assert "destination_node" not in action.input_parameters
+
     def test_an_error_fails_the_audit(self) -> None:
         audit, actions = self.audit(question="drain", hosts=["cn9"])
         assert (audit.state, actions) == ("FAILED", [])
@@ -131,7 +152,7 @@ class TestAudit(DbTestCase):
 
 
 def _move(number: int, after: list[int]) -> dict[str, Any]:
-    hosts = {"from": "cn0", "host": "compute1"}
+    hosts = {"from": "cn0", "host": "compute1", "named": True, "settles": False}
     return {"server": UUIDS[number], "name": "x", "live": True, "after": after, **hosts}
 
 
