@@ -26,6 +26,10 @@ WAITING = {
 }
 """The sessions that wait for a row, and whether their transactions have written others."""
 
+SESSION = {
+    "mysql": "SELECT id FROM information_schema.processlist WHERE id = {}",
+    "postgresql": "SELECT pid FROM pg_stat_activity WHERE pid = {}",
+}
 END = {"mysql": "KILL {}", "postgresql": "SELECT pg_terminate_backend({})"}
 
 
@@ -53,6 +57,9 @@ def in_the_middle(database: Database, send: Callable[[], Any], act: Callable[[in
 
 
 def end(database: Database, session: int) -> None:
-    """End a session; the database takes back what its transaction has written."""
+    """End a session, and wait until the database has taken back what it has written."""
+    kind = database.engine.dialect.name
     with database.engine.connect() as connection:
-        connection.execute(sqlalchemy.text(END[database.engine.dialect.name].format(session)))
+        connection.execute(sqlalchemy.text(END[kind].format(session)))
+    while database.select(SESSION[kind].format(session)):
+        time.sleep(0.01)
