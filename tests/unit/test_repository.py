@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Iterator
 from configparser import ConfigParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not installed
@@ -50,11 +51,25 @@ def test_the_libraries_of_an_earlier_nova_are_those_that_its_tests_require(relea
     assert {"hatchling", "nova", "openstack-placement"} < {each.name for each in required}
 
 
+def test_what_is_installed_beside_a_nova_has_no_latest_version() -> None:
+    """``pip install 'cpu-tiers[embedded]'`` would take back what the Nova of a host has."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = {**project["optional-dependencies"], "": project["dependencies"]}
+    bounded = {
+        f"{each} ({extra})"
+        for extra, lines in extras.items()
+        for each in map(Requirement, lines)
+        if any(bound.operator not in {">=", "!="} for bound in each.specifier)
+    }
+    assert len(extras) > 5
+    assert bounded == set()
+
+
 def requirements(*groups: str) -> Iterator[Requirement]:
     """Yield the requirements of the package, of ``[embedded]`` and of groups of development."""
     document = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = document["project"]["optional-dependencies"]
-    waiting = [{"include-group": group} for group in groups]
+    waiting: list[Any] = [{"include-group": group} for group in groups]
     waiting += document["build-system"]["requires"] + document["project"]["dependencies"]
     waiting += extras["embedded"] + extras["tools"]
     while waiting:
