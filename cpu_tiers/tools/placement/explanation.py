@@ -66,7 +66,7 @@ def explain(
     """
     survey = CandidateSurvey.of_servers(client, [queries], states)
     answer = survey.of_server(queries)
-    candidates = frozenset(answer.by_host())
+    candidates = frozenset(answer.by_host() if answer.allocation_requests else ())
     names, strangers = survey.host_names(candidates)
     others = [host for host in names if host not in candidates]
     (reasons,) = read_reasons(client, survey, [queries.queries], others, progress)
