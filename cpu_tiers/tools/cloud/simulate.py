@@ -90,10 +90,10 @@ def _read_requests(
 def _without_unusable_hosts(
     snapshot: Snapshot, demands: Demands
 ) -> tuple[Snapshot, Collection[str]]:
-    """Return the snapshot without hosts without an anchor, and the hosts without nova-compute.
+    """Return the snapshot without the hosts that lack an anchor, and the closed hosts.
 
-    Neither get servers, and the log says so. Placement answers with candidates of the latter.
-    Hosts whose nova-compute is disabled have a trait that keeps servers from them.
+    The log names both. Placement answers with candidates of hosts whose nova-compute is down or
+    missing, and nova-scheduler closes these hosts. Requests forbid the trait of a disabled host.
     """
     states = snapshot.service_states()
     tell_unknown_states(states)

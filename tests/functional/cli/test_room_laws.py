@@ -13,7 +13,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,9 @@ from tests.random_clouds.whole_clouds import (
     provider,
 )
 
+PORT = {"resources": {BANDWIDTH: 200}, "required": ["CUSTOM_PHYSNET_FAST"]}
+PORT = {"id": "p", "resource_request": PORT}
+
 MOST_CLAIMS = 40
 """Larger numbers of servers are compared, and not claimed one after the other."""
 
@@ -64,25 +67,26 @@ class Commands:
 
     def __init__(self, folder: Path, url: str = "") -> None:
         self._folder, self._url, self.is_live, self.status = folder, url, False, 0
+        self.port = f"--port={folder / 'port.json'}"
 
     def write(self, cloud: Json, **options: bool) -> None:
         """Write the snapshot, and options of nova-scheduler if there are any."""
-        (self._folder / "cloud.json").write_text(json.dumps(cloud))
+        files = {"cloud.json": cloud, "port.json": PORT}
         for each in cloud["flavors"]:
             sizes = {"vcpus": each["vcpus"], "ram": each["memory_mb"], "disk": each["root_gb"]}
-            flavor = {"name": each["name"], "properties": each["extra_specs"], **sizes}
-            (self._folder / each["name"]).write_text(json.dumps(flavor))
+            files[each["name"]] = {
+                "name": each["name"],
+                "properties": each["extra_specs"],
+                **sizes,
+            }
+        for name, document in files.items():
+            (self._folder / name).write_text(json.dumps(document))
         if options:
             lines = (f"query_placement_for_{name} = {is_on}" for name, is_on in options.items())
             url = "[placement]", "auth_type = admin_token", "token = admin"
             (self._folder / "nova.conf").write_text(
                 "\n".join(("[filter_scheduler]", *lines, *url, f"endpoint = {self._url}"))
             )
-
-    def saved(self, document: Json) -> Path:
-        """Return the file of a document."""
-        (path := self._folder / "document.json").write_text(json.dumps(document))
-        return path
 
     def run(self, *arguments: object) -> Any:
         """Return the answer of a command as data."""
@@ -160,7 +164,7 @@ class Scene:
         }
         first = cloud["providers"][0]
         self.shares_cpus = SHARES in first["traits"] and "VCPU" in first["inventories"]
-        self.host_of: dict[str, str] = {}
+        self.host_of, self._known = dict[str, str](), dict[object, Sequence[str]]()
         placement.load(cloud)
         commands.write(cloud)
 
@@ -170,25 +174,28 @@ class Scene:
         if not is_kept:
             self.found.append((name, values))
 
-    @cache  # noqa: B019  # a test ends with its scenes
     def _queries(self, flavor: str, *ports: str) -> Sequence[str]:
-        shown = self.commands.asked("request show", flavor, "--form", "fast", *ports)
-        return list(filter(None, (shown["query"], shown["fallback_query"])))
+        if (flavor, ports) not in self._known:
+            shown = self.commands.asked("request show", flavor, "--form", "fast", *ports)
+            queries = list(filter(None, (shown["query"], shown["fallback_query"])))
+            self._known[flavor, ports] = queries
+        return self._known[flavor, ports]
 
     def candidates(self, flavor: Json, *options: str) -> list[Candidate]:
         """Return the candidates of a server on the hosts that take servers.
 
         Nova asks for dedicated CPUs as VCPU, too, which hosts without dedicated CPUs give.
         """
-        ports = [option for option in options if option.startswith("--port")]
+        ports = [option for option in options if option == self.commands.port]
         aggregates = [each.partition("=")[2] for each in options if each not in ports]
         queries = self._queries(flavor["name"], *ports)
         sent = [as_sent(query, *aggregates) for query in queries]
-        found = {key: each for each in self.placement.candidates(sent) for key in [str(each)]}
         shared = self.placement.candidates(as_vcpu(sent))
-        found |= {str(each): each for each in shared if each.host not in self.dedicated}
+        places = [each for each in shared if each.host not in self.dedicated]
+        places += self.placement.candidates(sent)
         closed = () if self.commands.is_live else self.closed
-        return [candidate for candidate in found.values() if candidate.host not in closed]
+        # An answer may have a candidate twice.
+        return [*{str(each): each for each in places if each.host not in closed}.values()]
 
     def boot(self) -> None:
         """Let servers claim drawn candidates, some of them in a group, and take from pools."""
@@ -207,13 +214,8 @@ class Scene:
                 on[self.host_of[server]] += 1
                 if on[self.host_of[server]] > most:
                     members.remove(server)
-            group = {
-                "name": str(name),
-                "policy": "anti-affinity",
-                "most": most,
-                "members": members,
-            }
-            cloud["groups"][identity(rng)] = group
+            group = {"name": str(name), "policy": "anti-affinity", "most": most}
+            cloud["groups"][identity(rng)] = {**group, "members": members}
         for each in cloud["providers"]:
             if each["name"].startswith("pool") and rng.random() < 0.4:
                 with suppress(Refused):
@@ -228,8 +230,11 @@ class Scene:
 
     def look(self, *options: str) -> None:
         """Compare the commands for each flavor, with options for an aggregate or a port."""
-        is_plain = not options and not self.commands.is_live
-        knows_servers = not self.commands.is_live and not any("--port" in o for o in options)
+        is_live, has_port = self.commands.is_live, self.commands.port in options
+        is_plain, where = (
+            not options and not is_live,
+            " over HTTP" * is_live + " with a port" * has_port,
+        )
         tiers = self.commands.tier_rooms() if is_plain else {}
         for each in self.cloud["flavors"]:
             name, specs = each["name"], each["extra_specs"]
@@ -240,30 +245,24 @@ class Scene:
                 "capacity": (self.commands.capacity(name, *options), number),
                 "explain": (self.commands.explained(name, *options), (number > 0, hosts)),
             }
-            if knows_servers:
+            if not is_live and not has_port:
                 answers["plan room"] = self.commands.room(name, *options), number
             if is_plain:
                 tier = f"multiplier {specs['quota:cpu_shares_multiplier']}"
                 tier = "bare metal" if "resources:CUSTOM_METAL" in specs else tier
                 answers["cloud show"] = tiers.get(tier), number
             for law, (said, right) in answers.items():
-                where = (
-                    " over HTTP" if self.commands.is_live else " with a port" * (not knows_servers)
-                )
                 self.law(law + where, said == right, name, said, right)
             if is_plain:
                 self._look_at_claims(each, found, numbers)
 
-    def look_with_a_port(self) -> None:
-        """Compare the commands for servers with a port that requests bandwidth."""
-        request = {"resources": {BANDWIDTH: 200}, "required": ["CUSTOM_PHYSNET_FAST"]}
-        self.look(f"--port={self.commands.saved({'id': 'p', 'resource_request': request})}")
-
     def look_over_http(self) -> None:
         """Compare the commands that ask a Placement, and do not know which hosts are up."""
         self.commands.is_live = True
-        self.look()
-        self.commands.is_live = False
+        try:
+            self.look()
+        finally:
+            self.commands.is_live = False
 
     def _look_at_claims(
         self, flavor: Json, found: Sequence[Candidate], numbers: list[int]
@@ -380,7 +379,8 @@ def test_one_answer(placement: RealPlacement, tmp_path: Path) -> None:
         # A server on the CPUs of another host is on no host that a plan knows, and Placement has a
         # fault for ports there (docs/contributor/upstream/shared-disk.rst).
         if not scene.shares_cpus:
-            looks += [scene.look_at_moves, *([scene.look_with_a_port] if number % 4 == 1 else [])]
+            looks.append(scene.look_at_moves)
+            looks += [partial(scene.look, commands.port)] * (number % 4 == 1)
         if number % 8 == 2:
             looks.append(scene.look_over_http)
         if names and not number % 3:
