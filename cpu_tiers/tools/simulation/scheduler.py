@@ -37,6 +37,7 @@ class _Candidates:
         ]
         suffixes = {group.suffix for query in asked.queries for group in query.groups}
         self._has_nodes = "_PROC1" in suffixes
+        self._pools = frozenset(host.root for host in cloud.hosts if host.is_pool)
         self.room: dict[str, None] = {}
         self.scores: Scores | None = None
         if policy.scoring and policy.multiplier:
@@ -54,7 +55,10 @@ class _Candidates:
     def _note_room(self, changed: Iterable[str]) -> None:
         for root in changed:
             # Where two nodes of a guest would be on the same NUMA node, no guest can be placed.
-            is_found = any(root in search.hosts() for search in self._searches)
+            # A pool has candidates where a host shares its CPUs, and is no host.
+            is_found = root not in self._pools and any(
+                root in search.hosts() for search in self._searches
+            )
             if is_found and (not self._has_nodes or self.of(root)):
                 self.room[root] = None
             else:

@@ -9,7 +9,7 @@ from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
 from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.scheduler import Scheduler
-from tests.unit.cloud_model.clouds import group, provider, query
+from tests.unit.cloud_model.clouds import SHARES, group, provider, query
 
 
 def host(name: str, vcpus: int, memory_mb: int, cards: int = 0) -> list[CloudProvider]:
@@ -93,3 +93,10 @@ def test_hosts_that_serve_any_query_have_room() -> None:
     asked = Request((query(group("_X", CARD=1)), query(group(VCPU=1, MEMORY_MB=1))))
     scheduler = Scheduler(cloud, Policy.parse("boring", WEIGHERS))
     assert sorted(scheduler.with_room(asked)) == ["a", "b"]
+
+
+def test_a_pool_beside_a_host_that_shares_its_cpus_is_no_host() -> None:
+    host = provider("a", None, SHARES, aggregate="z", VCPU=4, MEMORY_MB=4)
+    pool = provider("pool", None, SHARES, aggregate="z", DISK=9)
+    scheduler = Scheduler(SimulatedCloud([host, pool]), Policy.parse("nova", WEIGHERS))
+    assert scheduler.with_room(PLAIN) == ["a"]
