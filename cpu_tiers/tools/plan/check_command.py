@@ -36,8 +36,7 @@ class PlanCheck(PlanCommand):
         document = _read(parsed_args.plan)
         hosts = self.read(parsed_args)
         emptied = hosts_named(hosts, document["disable"], parsed_args.plan)
-        hosts.closed |= frozenset(emptied.values())
-        hosts.disabled |= frozenset(emptied.values())
+        hosts.disable(frozenset(emptied.values()))
         moves = _moves(hosts, document, parsed_args.plan)
         known = self.snapshot.servers.servers if self.snapshot.servers else {}
         progress = progress_of(hosts, moves, known)

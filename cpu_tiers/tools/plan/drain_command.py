@@ -35,8 +35,7 @@ class PlanDrain(PlanCommand):
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         hosts = self.read(parsed_args)
         emptied = frozenset(hosts_named(hosts, parsed_args.host, "HOST").values())
-        hosts.closed |= emptied
-        hosts.disabled |= emptied
+        hosts.disable(emptied)
         leaving = frozenset(each.uuid for each in hosts.servers if each.host in emptied)
         question = Question(leaving=leaving)
         plan, kept, is_kept = self.plan(hosts, question), "", True

@@ -167,6 +167,11 @@ class Hosts:
         self._by_root = {host.root: host for host in self.cloud.hosts}
         self.names = {host.root: host.name for host in self.cloud.hosts if host.is_host}
 
+    def disable(self, roots: frozenset[str]) -> None:
+        """Have some hosts take no servers, as after the plan's first command."""
+        self.closed |= roots
+        self.disabled |= roots
+
     def room(self) -> FreeAmounts:
         """Return the present free amounts."""
         if self.start is None:
