@@ -72,6 +72,20 @@ PROVIDER_FILE_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
 ]
 """The options that say which files give a host its shares, and whether files are needed."""
 
+DATABASE_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
+    (
+        None,
+        [
+            cfg.IntOpt("service_down_time", default=60),
+            cfg.StrOpt("servicegroup_driver", default="db"),
+        ],
+    ),
+    ("placement_database", [cfg.StrOpt("connection", secret=True)]),
+    ("api_database", [cfg.StrOpt("connection", secret=True)]),
+    ("database", [cfg.StrOpt("connection", secret=True)]),
+]
+"""The options of Placement and Nova that say where and what their databases are."""
+
 DEFAULT_FILTERS = (
     "ComputeFilter",
     "ComputeCapabilitiesFilter",
@@ -83,6 +97,7 @@ DEFAULT_FILTERS = (
 
 NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
     *PROVIDER_FILE_OPTIONS,
+    *DATABASE_OPTIONS,
     (
         None,
         [
@@ -98,13 +113,8 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
             cfg.IntOpt("reserved_host_disk_mb", default=0, min=0),
             cfg.MultiOpt("reserved_huge_pages", item_type=types.Dict()),
             cfg.StrOpt("instances_path", default="/var/lib/nova/instances"),
-            cfg.IntOpt("service_down_time", default=60),
-            cfg.StrOpt("servicegroup_driver", default="db"),
         ],
     ),
-    ("placement_database", [cfg.StrOpt("connection", secret=True)]),
-    ("api_database", [cfg.StrOpt("connection", secret=True)]),
-    ("database", [cfg.StrOpt("connection", secret=True)]),
     (
         "compute",
         [

@@ -82,11 +82,9 @@ def placement(
     :param workers: the number of processes.
     :param options: of the section ``[placement]`` of placement.conf.
     """
-    home = configuration.placement(folder, database, {"placement": options})
-    environment = {"OS_PLACEMENT_CONFIG_DIR": str(home)}
     # Several processes that create the tables at the same time would be in each other's way.
-    sync = [str(BIN / "placement-manage"), "--config-dir", str(home), "db", "sync"]
-    subprocess.run(sync, check=True, capture_output=True, cwd=ROOT)
+    home = tables_of_placement(folder, database, **options)
+    environment = {"OS_PLACEMENT_CONFIG_DIR": str(home)}
     port = free_port()
     command = [str(BIN / "gunicorn"), f"--bind=127.0.0.1:{port}", f"--workers={workers}"]
     command += [f"--threads={THREADS}", "--keep-alive=60", "--timeout=120"]
@@ -97,6 +95,14 @@ def placement(
         yield f"http://127.0.0.1:{port}"
     finally:
         server.stop()
+
+
+def tables_of_placement(folder: Path, database: str, **options: object) -> Path:
+    """Have Placement's own migrations make its tables; return the folder of placement.conf."""
+    home = configuration.placement(folder, database, {"placement": options})
+    sync = [str(BIN / "placement-manage"), "--config-dir", str(home), "db", "sync"]
+    subprocess.run(sync, check=True, capture_output=True, cwd=ROOT)
+    return home
 
 
 def _answers(port: int) -> bool:

@@ -323,4 +323,29 @@ tests:
             exp_annotations:
               summary: "What the cloud has sold was not read for 1h 10m 0s"
               description: "Look at the log of cpu-tiers-cloud.service."
+  # One of 10,000 places goes each minute: after a day there are 8,560, for 513,600 s more. Silver
+  # gets room, and the gold of another cloud is enough for a year.
+  - interval: 1m
+    input_series:
+      - series: cpu_tiers_tier_room{{cloud="one", tier="gold"}}
+        values: 10000-1x1440
+      - series: cpu_tiers_tier_room{{cloud="one", tier="silver"}}
+        values: 10000+1x1440
+      - series: cpu_tiers_tier_room{{cloud="two", tier="gold"}}
+        values: 525600-1x1440
+    promql_expr_test:
+      - expr: round(tier:cpu_tiers_sold_out:seconds)
+        eval_time: 24h
+        exp_samples:
+          - labels: '{{cloud="one", tier="gold"}}'
+            value: 513600
+    alert_rule_test:
+      - {{eval_time: 5h, alertname: CpuTiersSoldOutSoon, exp_alerts: []}}
+      - eval_time: 24h
+        alertname: CpuTiersSoldOutSoon
+        exp_alerts:
+          - exp_labels: {{severity: ticket, cloud: one, tier: gold}}
+            exp_annotations:
+              summary: "The tier gold is sold out in 5d 22h 40m 0s"
+              description: "Add hosts, or see cpu-tiers capacity and cpu-tiers plan room."
 """

@@ -30,7 +30,7 @@ from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.cloud_model.snapshot_servers import HOST
 from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
 from cpu_tiers.tools.frame.formatting import ListCommand
-from cpu_tiers.tools.frame.metrics import metrics_text
+from cpu_tiers.tools.frame.metrics import with_label, write_metrics_file
 from cpu_tiers.tools.frame.notes_on_answers import tell_unknown_states
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
@@ -118,6 +118,8 @@ def _check_combinations(parsed_args: Namespace, faults: FaultList) -> None:
         faults.add("--names", "given without --html", "give both: the page shows the servers")
     if parsed_args.names and parsed_args.snapshot:
         faults.add("--names", "given with --snapshot, which has no names", "give only one")
+    if parsed_args.cloud_label and parsed_args.prometheus is None:
+        faults.add("--cloud-label", "given without --prometheus", "give both")
     if parsed_args.survive and parsed_args.prometheus is None:
         faults.add("--survive", "given without --prometheus", "give both, or run plan survive")
 
@@ -157,6 +159,12 @@ class CloudShow(NovaConfCommand, ListCommand):
             help="write metrics to this file, for the textfile collector of node_exporter",
         )
         parser.add_argument(
+            "--cloud-label",
+            metavar="NAME",
+            help="give all metrics the label cloud with this name, which keeps the files of"
+            " several clouds or regions on one machine apart",
+        )
+        parser.add_argument(
             "--survive",
             action="store_true",
             help="add the metric of the hosts that may not fail, because a server would find no"
@@ -184,6 +192,7 @@ class CloudShow(NovaConfCommand, ListCommand):
         is_of_hosts = kind in (ZONE, AGGREGATE)
         named = _read_host_groups(source, kind) if is_of_hosts else {}  # it may be refused
         projects = _project_names(source) if kind == PROJECT else None
+        read_at = time.time()
         snapshot = self._read_cloud(source, is_whole=parsed_args.survive)
         snapshot = with_places(
             source,
@@ -202,8 +211,10 @@ class CloudShow(NovaConfCommand, ListCommand):
             _write(parsed_args.html, cloud, given, names, rooms, groups)
         if (path := parsed_args.prometheus) is not None:
             homeless = self._homeless(conf, source, snapshot) if parsed_args.survive else None
-            metrics = cloud_metrics(cloud, rooms, groups, time.time(), homeless)
-            write_output(path, metrics_text(metrics))
+            metrics = cloud_metrics(cloud, rooms, groups, read_at, homeless)
+            if parsed_args.cloud_label:
+                metrics = with_label(metrics, "cloud", parsed_args.cloud_label)
+            write_metrics_file(path, metrics)
         self.status = FOUND if cloud.excesses else 0
         if not is_text:
             tell_unknown_states(source.service_states)
@@ -315,7 +326,8 @@ def _write(
     faults.raise_if_any()
     from cpu_tiers.tools.page.cloud import cloud_page
 
-    source = f"Placement, asked at {moment(datetime.now(UTC))}."
+    place = "The databases, read" if read_from.databases else "Placement, asked"
+    source = f"{place} at {moment(datetime.now(UTC))}."
     if snapshot := read_from.snapshot:
         time = f" of {moment(snapshot.taken)}" if snapshot.taken else ""
         source = f"The snapshot {read_from.name}{time}."

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from socket import gethostname
 from typing import Any, cast
@@ -16,8 +17,8 @@ from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 from oslo_upgradecheck.upgradecheck import main as run_checks
 
-from cpu_tiers.conf import filter_scheduler, weight_classes
-from cpu_tiers.conf.read import PROVIDER_FILE_OPTIONS, config_files
+from cpu_tiers.conf import filter_scheduler, read, weight_classes
+from cpu_tiers.conf.read import DATABASE_OPTIONS, PROVIDER_FILE_OPTIONS, config_files
 from cpu_tiers.conf.weigher import idle_names
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.names import VCPU_SHARES
@@ -33,13 +34,15 @@ from cpu_tiers.tools.cloud.upgrade_checks import (
     register,
     step_of,
 )
-from cpu_tiers.tools.frame.app import hide, masked_output
+from cpu_tiers.tools.frame.app import hide, hide_url, masked_output
 from cpu_tiers.tools.frame.host_files import read_host_files
 from cpu_tiers.tools.frame.ladder_options import has_driver
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.nova.nova_command import quiet, require_nova
+from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.inventories import HostSurvey, read_excesses, read_shares, survey
 from cpu_tiers.tools.placement.session import connect
+from cpu_tiers.tools.placement.snapshot_client import SnapshotClient
 from cpu_tiers.tools.tiers.ladder import Step
 from cpu_tiers.translators.broken_rules import FlavorFinding, Inspection, Move
 
@@ -181,7 +184,8 @@ class Checks(UpgradeCommands):
         register(conf)
         # Of Nova, which may not be installed here.
         conf.register_opt(weight_classes.OPTION, filter_scheduler.GROUP)
-        for group, options in PROVIDER_FILE_OPTIONS:
+        of_databases = (*DATABASE_OPTIONS, (read.GROUP, read.OPTIONS))
+        for group, options in (*PROVIDER_FILE_OPTIONS, *of_databases):
             conf.register_opts(options, group=group)
         self._conf = conf
         self._answers: dict[str, Any] = {}
@@ -197,9 +201,27 @@ class Checks(UpgradeCommands):
             raise self._answers[name]
         return self._answers[name]
 
+    @contextmanager
+    def _placement(self) -> Iterator[PlacementClient]:
+        """Yield a client of Placement, or of what Placement's database has."""
+        if self._conf.cpu_tiers.read_databases:
+            yield self._once("placement", self._read_database)
+            return
+        with connect(self._conf) as client:
+            yield client
+
+    def _read_database(self) -> PlacementClient:
+        from cpu_tiers.tools.database.databases import Databases
+
+        databases = Databases(self._conf, hide_url)
+        try:
+            return SnapshotClient(databases.placement)
+        finally:
+            databases.close()
+
     def _hosts(self) -> Sequence[HostSurvey]:
         def ask() -> Sequence[HostSurvey]:
-            with ProgressLine("reading hosts") as progress, connect(self._conf) as client:
+            with ProgressLine("reading hosts") as progress, self._placement() as client:
                 return survey(client, partial(progress.tell_number, "providers"))
 
         return cast("Sequence[HostSurvey]", self._once("hosts", ask))
@@ -216,7 +238,7 @@ class Checks(UpgradeCommands):
         files = read_host_files(self._conf, here or machine)
         needs_file, held = has_driver(self._conf) is False, 0
         if here and needs_file:
-            with connect(self._conf) as client:
+            with self._placement() as client:
                 held = sum(read_shares(client, here).held.values())
         yield from check_provider_files(files, held, needs_file=needs_file)
 
@@ -227,7 +249,7 @@ class Checks(UpgradeCommands):
 
     def _capacity(self) -> Iterable[str]:
         self._hosts()  # a Placement that does not answer is not asked again
-        with ProgressLine("reading usages") as progress, connect(self._conf) as client:
+        with ProgressLine("reading usages") as progress, self._placement() as client:
             tell = partial(progress.tell_number, "providers")
             return check_capacity(read_excesses(client, tell))
 
@@ -239,7 +261,7 @@ class Checks(UpgradeCommands):
         ):
             return unloaded
         self._hosts()
-        with connect(self._conf) as client:
+        with self._placement() as client:
             has_class = client.has_resource_class
             idle = idle_names(options, has_class, client.traits_in_use().__contains__)
         return ["\n".join(idle)] if idle else []

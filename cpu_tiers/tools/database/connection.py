@@ -23,7 +23,7 @@ _SECONDS = 10
 """A database has so many seconds to accept a connection."""
 
 _ROWS = 5000
-"""So many rows are in memory at a time."""
+"""So many rows are taken at a time."""
 
 _ISOLATED = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 _BEGIN = {
@@ -93,11 +93,16 @@ class Reader:
             self.close()
             raise
 
-    def rows(self, query: sa.Select[Any]) -> Iterator[sa.Row[Any]]:
-        """Yield the rows of a query; they are read before the next query begins."""
+    def rows(self, query: sa.Select[Any], *, are_large: bool = False) -> Iterator[sa.Row[Any]]:
+        """Yield the rows of a query; they are read before the next query begins.
+
+        :param are_large: keep only a part of the rows in memory at a time, which takes longer.
+        """
+        options = {"stream_results": are_large}
         try:
-            with closing(self._connection.execute(query)) as result:
-                yield from result
+            with closing(self._connection.execute(query, execution_options=options)) as result:
+                for part in result.partitions(_ROWS):  # row by row, it takes twice as long
+                    yield from part
         except (SQLAlchemyError, OSError) as error:
             raise DatabaseUnavailable(
                 f"{self._name} cannot be read: {_reason(error)}; cpu-tiers knows the tables of"
@@ -116,7 +121,7 @@ def _connected(url: sa.URL) -> sa.Connection:
     seconds = {} if dialect == "sqlite" else {"connect_timeout": _SECONDS}
     engine = sa.create_engine(url, poolclass=NullPool, connect_args=seconds)
     options = _ISOLATED if dialect != "sqlite" else {}
-    connection = engine.connect().execution_options(yield_per=_ROWS, **options)
+    connection = engine.connect().execution_options(**options)
     try:
         for statement in _BEGIN.get(dialect, ()):
             connection.exec_driver_sql(statement)

@@ -1,7 +1,7 @@
 """The providers of a cloud, and the allocations of their consumers, from Placement's database.
 
-A tenth of a thousandth of the statements that the API needs, and all of one moment: Placement's
-API tells inventories and allocations only in a request for each provider.
+Eight statements read all of one moment. For 10,000 hosts, Placement's API needs 110,000 requests,
+because it tells inventories and allocations only in a request for each provider.
 
 Source: Placement, ``placement/db/sqlalchemy/models.py``, equal in the releases 13 to 16.
 """
@@ -9,12 +9,14 @@ Source: Placement, ``placement/db/sqlalchemy/models.py``, equal in the releases 
 import sys
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 
 import sqlalchemy as sa
 
 from cpu_tiers.accounting.holdings import ConsumerId, Portion
 from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.names import is_custom
 from cpu_tiers.model.providers import Provider
 from cpu_tiers.placement.records import AMOUNTS, INSTANCE, Consumer, read_inventory
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
@@ -70,7 +72,8 @@ def read_placement(reader: Reader) -> Snapshot:
         if number in uuids:
             of_provider = held[uuids[number]]
             of_provider.setdefault(consumer, {})[classes[class_number]] = used
-    return snapshot_of(states, held)
+    custom = frozenset(filter(is_custom, traits.values()))
+    return replace(snapshot_of(states, held), traits=custom)
 
 
 def _names(

@@ -169,7 +169,7 @@ class NovaDatabases:
         """Yield all servers."""
         requests = dict(self._requests())
         images, flavor = _Images(), cache(_flavor)
-        of_server = sa.select(_PROPERTIES).where(
+        of_server = sa.select(*list(_PROPERTIES.c)[:3]).where(
             _PROPERTIES.c.deleted == 0,
             sa.or_(_PROPERTIES.c.key.like(f"{_IMAGE}%"), _PROPERTIES.c.key == _LOCK),
             _PROPERTIES.c.key.not_in([f"{_IMAGE}{name}" for name in _NO_PROPERTIES]),
@@ -185,8 +185,8 @@ class NovaDatabases:
             if cell.reader is None:
                 yield from self._of_silent(cell)
                 continue
-            images.read(cell.reader.rows(of_server))
-            for row in cell.reader.rows(query.add_columns(_EXTRA.c.flavor)):
+            images.read(cell.reader.rows(of_server, are_large=True))
+            for row in cell.reader.rows(query.add_columns(_EXTRA.c.flavor), are_large=True):
                 if _is_listed(row) and row.uuid not in building:
                     yield {
                         **_placed(row),
@@ -235,7 +235,7 @@ class NovaDatabases:
 
     def _requests(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield the requests with a zone or with hints, by the server."""
-        for uuid, text in self._api.rows(sa.select(_REQUESTS)):
+        for uuid, text in self._api.rows(sa.select(_REQUESTS), are_large=True):
             if not all(
                 text.count(part) == text.count(part.partition(" ")[0]) == 1 for part in _LIKE_MOST
             ):
@@ -400,7 +400,7 @@ class _Images:
         """Keep what Nova stores beside the servers of a cell; each pair is kept once."""
         pairs: dict[tuple[str, str], tuple[str, str]] = {}
         self._of.clear()
-        for uuid, key, value, _ in rows:
+        for uuid, key, value in rows:
             pair = pairs.setdefault((key, value), (key, value))
             self._of[uuid] = (*self._of.get(uuid, ()), pair)
 

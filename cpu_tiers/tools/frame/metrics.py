@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cpu_tiers.errors import printable
+from cpu_tiers.tools.frame.safe_files import write_output
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -51,12 +52,30 @@ def collected(metrics: Iterable[Metrics]) -> "Iterator[Metric]":
         yield family
 
 
+def with_label(metrics: Iterable[Metrics], name: str, value: str) -> Iterator[Metrics]:
+    """Yield metrics with a further label, which comes first.
+
+    node_exporter drops a series of a second file that has the names and labels of a first.
+    """
+    for each in metrics:
+        samples = (((value, *labels), number) for labels, number in each.samples)
+        yield each._replace(labels=(name, *each.labels), samples=samples)
+
+
 class _Collector:
     def __init__(self, metrics: Iterable[Metrics]) -> None:
         self._metrics = metrics
 
     def collect(self) -> "Iterator[Metric]":
         return collected(self._metrics)
+
+
+def write_metrics_file(path: str, metrics: Iterable[Metrics]) -> None:
+    """Write a file that node_exporter, a user of its own, can read whatever the umask is.
+
+    :raises InvalidInput: the file cannot be written.
+    """
+    write_output(path, metrics_text(metrics), mode=0o644)
 
 
 def metrics_text(metrics: Iterable[Metrics]) -> bytes:

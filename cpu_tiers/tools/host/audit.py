@@ -12,10 +12,9 @@ from cpu_tiers.errors import CpuTiersError, printable
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.host_arguments import add_local_libvirt_argument, check_local
-from cpu_tiers.tools.frame.metrics import Metrics, metrics_text, single
+from cpu_tiers.tools.frame.metrics import Metrics, single, write_metrics_file
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.numbers import seconds_from
-from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers, tier_names
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.host.audit_evidence import gather
@@ -189,7 +188,7 @@ def write_metrics(
 
     :raises InvalidInput: the file cannot be written.
     """
-    write_output(path, metrics_text(_metrics(evidence, findings, tiers)))
+    write_metrics_file(path, _metrics(evidence, findings, tiers))
 
 
 def _metrics(

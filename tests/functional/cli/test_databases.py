@@ -66,6 +66,7 @@ def cloud(client: PlacementClient) -> None:
             managed_classes=frozenset({"VCPU", "MEMORY_MB"}),
         ),
     )
+    client.ensure_names(traits=["CUSTOM_OF_NOBODY"])
     traits = ["COMPUTE_NODE", "HW_CPU_X86_AVX2"]
     provide(client, "cn2", traits, VCPU=8, MEMORY_MB=640, DISK_GB=9)
     provide(client, "pool", [SHARING], DISK_GB=90)
@@ -115,6 +116,7 @@ def test_both_sources_give_one_snapshot(
     assert by_database == by_api
     assert [each["name"] for each in by_api["providers"]] == ["cn1", "cn1_NUMA0", "cn2", "pool"]
     assert {*by_api["consumers"]} == {SERVER, MOVING}
+    assert "CUSTOM_OF_NOBODY" in by_database["traits"]
     with conf.open("a") as file:
         file.write("[cpu_tiers]\nread_databases = true\n")
     assert snapshot(run, conf, tmp_path / "option") == by_api

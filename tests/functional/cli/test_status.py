@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from oslo_config import cfg
+from placement import db_api
 
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.inventory import Host, InventoryOptions, build_tree
@@ -42,6 +43,29 @@ def test_hosts_of_every_kind(client: PlacementClient, placement_conf: Path) -> N
     assert ": on undecided, " in found["NUMA reporting"][1]
     assert found["VCPU_SHARES reporting"][1].startswith("1 of 3 hosts without shares")
     assert found["Capacity of providers"] == (0, None)
+
+
+def test_a_cloud_by_its_database(
+    client: PlacementClient, placement_conf: Path, seen: list[str]
+) -> None:
+    report(client, "plain", False, shares=True)
+    report(client, "undecided", None, shares=False)
+    url = db_api.get_placement_engine().url.render_as_string(hide_password=False)
+    names = "[filter_scheduler]\nresource_provider_resources = VCPU,CUSTOM_X\n"
+    placement_conf.write_text(placement_conf.read_text() + names)
+    _, by_api = check(placement_conf, "--json")
+    line = f"[cpu_tiers]\nread_databases = true\n[placement_database]\nconnection = {url}\n"
+    placement_conf.write_text(placement_conf.read_text() + line)
+    seen.clear()
+    _, by_database = check(placement_conf, "--json")
+    assert seen == []
+    assert results(by_database) == results(by_api)
+    assert results(by_database)["VCPU_SHARES reporting"][1].startswith("1 of 2 hosts without")
+    placement_conf.write_text(placement_conf.read_text().replace(url, "sqlite:////nowhere/x"))
+    _, text = check(placement_conf, "--json")
+    code, details = results(text)["Capacity of providers"]
+    assert code == 2
+    assert details.startswith("Placement's database does not answer: unable to open")
 
 
 def test_names_of_the_score_that_no_host_has(

@@ -6,12 +6,16 @@ from contextlib import closing
 import pytest
 from placement import db_api
 
+from cpu_tiers.accounting.holdings import Portion
+from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.database.connection import Reader
 from cpu_tiers.tools.database.stored_providers import SCHEMA, read_placement
 from cpu_tiers.tools.placement.client import PlacementClient
-from tests.functional.placement.providing import content, one_by_one
+from tests.functional.placement.providing import content, one_by_one, provide
 from tests.random_clouds.providers import placement_rows
 from tests.random_clouds.states import CLASSES, TRAITS, draw_state, write_state
+
+SERVER = "00000000-0000-4000-8000-000000000001"
 
 
 @pytest.mark.parametrize("number", range(5))
@@ -31,3 +35,17 @@ def test_drawn_clouds(number: int, embedded: PlacementClient) -> None:
     url = db_api.get_placement_engine().url
     with closing(Reader(url, SCHEMA, "Placement's database")) as reader:
         assert content(read_placement(reader)) == one_by_one(embedded)
+
+
+def test_a_deletion_changes_no_generation(embedded: PlacementClient) -> None:
+    """Why a second reading by the API cannot ask only for what changed: docs/admin/reading.rst."""
+    host = provide(embedded, "host", VCPU=8)
+    before = embedded.listed_providers()
+    portion = Portion.by_id({host: {"VCPU": 2}})
+    consumer = Consumer(uuid=SERVER, allocations=portion, project_id="p", user_id="u")
+    embedded.set_consumers(consumer)
+    claimed = embedded.listed_providers()
+    assert claimed != before
+    embedded.delete_allocations(SERVER)
+    assert embedded.allocations(host) == {}
+    assert embedded.listed_providers() == claimed

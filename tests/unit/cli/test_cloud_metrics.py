@@ -1,6 +1,8 @@
 """The metrics of ``cloud show --prometheus``."""
 
+import os
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cpu_tiers.tools.cloud.cloud_metrics import cloud_metrics
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
-from cpu_tiers.tools.frame.metrics import metrics_text
+from cpu_tiers.tools.frame.metrics import metrics_text, with_label, write_metrics_file
 from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
 from cpu_tiers.tools.sold.sold import SoldCloud, sold_cloud
 from cpu_tiers.tools.sold.sold_sums import TierRoom
@@ -89,10 +91,34 @@ def test_every_metric_that_is_read_exists(path: Path) -> None:
     used = {
         name
         for name in re.findall(r"\bcpu_tiers_\w+", path.read_text())
-        if not name.startswith(("cpu_tiers_watch_", "cpu_tiers_missing"))
+        if not name.startswith(("cpu_tiers_watch_", "cpu_tiers_missing", "cpu_tiers_sold_out"))
     }
     assert len(used) >= 5
     assert used <= written
+
+
+def test_the_files_of_two_clouds(tmp_path: Path) -> None:
+    """No series of one file is in the other, and another user can read both."""
+    before = os.umask(0o077)
+    try:
+        series = []
+        for name in ("RegionOne", 'Region "2"'):
+            path = tmp_path / "cloud.prom"
+            metrics = cloud_metrics(cloud(CONSUMERS), [TierRoom("gold", "gold.2", 7)], {}, 1.7e9)
+            write_metrics_file(str(path), with_label(metrics, "cloud", name))
+            assert stat.S_IMODE(path.stat().st_mode) == 0o644
+            samples = [
+                sample
+                for family in text_string_to_metric_families(path.read_text())
+                for sample in family.samples
+            ]
+            assert {sample.labels["cloud"] for sample in samples} == {name}
+            series.append({(each.name, *sorted(each.labels.items())) for each in samples})
+    finally:
+        os.umask(before)
+    assert ("cpu_tiers_cloud_timestamp_seconds", ("cloud", "RegionOne")) in series[0]
+    assert len(series[0]) == len(series[1]) > 10
+    assert series[0].isdisjoint(series[1])
 
 
 def test_a_host_that_vanishes_and_a_cloud_without_rooms() -> None:
