@@ -35,6 +35,8 @@ _NEEDS = "run the command on the compute host, where /sys/fs/cgroup is mounted"
 
 HOST_PRESSURE = "/proc/pressure/cpu"
 
+_FROZEN = ("FROZEN", "FREEZING")
+
 _THROTTLED = {1: ("throttled_time", 1e9), 2: ("throttled_usec", 1e6)}
 """The name of the throttled time in ``cpu.stat`` and its units in a second, by cgroup version."""
 
@@ -47,10 +49,12 @@ class Hierarchy:
     :exc:`ValueError` if a file does not contain a number.
 
     :param mount: the folder where the hierarchy is mounted.
+    :param freezer: the folder of the freezer of cgroup v1; ``None`` without it.
     """
 
     version: Version
     mount: str
+    freezer: str | None = None
 
     def guest_of(self, membership: str) -> str | None:
         """Return the path of a guest's cgroup.
@@ -134,16 +138,50 @@ def find_hierarchy(files: Files) -> Hierarchy:
     except (OSError, ValueError) as error:
         raise InvalidInput.of("/proc/self/mounts", f"cannot be read ({error})", _NEEDS) from error
     folders: dict[Version, str] = {}
-    for _, folder, kind, options, *_ in _fields(mounts, " ", 6):
-        folder = _OCTAL.sub(lambda octal: chr(int(octal[1], 8)), folder)
-        if kind == "cgroup" and "cpu" in options.split(","):
+    freezer = None
+    for folder, kind, options in _mounts(mounts):
+        if kind == "cgroup" and "cpu" in options:
             folders.setdefault(1, folder)
+        elif kind == "cgroup" and "freezer" in options:
+            freezer = folder
         elif kind == "cgroup2":
             folders.setdefault(2, folder)
     if not folders:
         raise InvalidInput.of("cgroups", "no cpu controller is mounted", _NEEDS)
     version = min(folders)
-    return Hierarchy(version=version, mount=folders[version])
+    return Hierarchy(version=version, mount=folders[version], freezer=freezer)
+
+
+def _mounts(mounts: str) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the folder, the kind and the options of each line of ``/proc/self/mounts``."""
+    for _, folder, kind, options, *_ in _fields(mounts, " ", 6):
+        yield _OCTAL.sub(lambda octal: chr(int(octal[1], 8)), folder), kind, options.split(",")
+
+
+def is_frozen(files: Files, hierarchy: Hierarchy, membership: str) -> bool:
+    """Tell whether the freezer of cgroups stopped a process.
+
+    Sources: https://docs.kernel.org/admin-guide/cgroup-v1/freezer-subsystem.html and
+    https://docs.kernel.org/admin-guide/cgroup-v2.html#core-interface-files.
+
+    :param membership: the content of ``/proc/PID/cgroup`` of the process.
+    """
+    try:
+        if hierarchy.version == 2:
+            events = f"{hierarchy.folder(hierarchy.path_of(membership))}/cgroup.events"
+            return "frozen 1" in files.read(events).splitlines()
+        state = f"{hierarchy.freezer}{_path_of('freezer', membership)}/freezer.state"
+        return hierarchy.freezer is not None and files.read(state).strip() in _FROZEN
+    except VANISHED:  # the root cgroup has no such file
+        return False
+
+
+def _path_of(controller: str, membership: str) -> str:
+    """Return the path of the cgroup of a controller of cgroup v1."""
+    for _, controllers, path in _fields(membership, ":", 3):
+        if controller in controllers.split(","):
+            return path
+    return ""
 
 
 def _fields(text: str, separator: str, count: int) -> Iterator[list[str]]:

@@ -6,8 +6,10 @@ Each file of a cgroup is read once. Source of the CPU time: proc(5), ``/proc/PID
 
 import os
 import time
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from cpu_tiers.errors import Fault
 from cpu_tiers.model.cpu_set import CpuSet
@@ -18,6 +20,7 @@ from cpu_tiers.tools.cgroup.hierarchy import (
     INNER_NAME,
     Hierarchy,
     find_hierarchy,
+    is_frozen,
     read_throttled,
 )
 from cpu_tiers.tools.cgroup.processes import find_guests, policies, strays, threads, vcpu_threads
@@ -60,6 +63,7 @@ def read_host(domains: Collection[Domain], files: Files | None = None) -> HostCg
         quotas=quotas,
         idle=frozenset(idle),
         sched_ext=_sched_ext(files),
+        isolated=_isolated(files, hierarchy),
         faults=tuple(files.faults),
     )
 
@@ -102,6 +106,7 @@ def _guest(files: Files, hierarchy: Hierarchy, pid: str) -> GuestCgroup:
         strays=strays(files, hierarchy, path, pid, guest_threads) if has_own else {},
         inner_weights=dict(_inner_weights(files, hierarchy, path)) if has_own else {},
         foreign_path="" if has_own else hierarchy.path_of(membership),
+        is_frozen=is_frozen(files, hierarchy, membership),
     )
 
 
@@ -163,6 +168,20 @@ def _limits(
     return quotas, idle
 
 
+def _isolated(files: Files, hierarchy: Hierarchy) -> CpuSet:
+    """Return the CPUs that the load balancer leaves out.
+
+    Sources: ``isolcpus=`` in https://docs.kernel.org/admin-guide/kernel-parameters.html, and
+    ``cpuset.cpus.isolated`` in https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset.
+    """
+    isolated = set[int]()
+    for path in ("/sys/devices/system/cpu/isolated", hierarchy.folder("cpuset.cpus.isolated")):
+        with files.noted(path):
+            if text := files.read(path).strip():
+                isolated |= CpuSet.parse(text, where=path)
+    return CpuSet(isolated)
+
+
 def _sched_ext(files: Files) -> str | None:
     """Return the name of the loaded BPF scheduler, or ``None`` if none is loaded.
 
@@ -177,8 +196,8 @@ def _sched_ext(files: Files) -> str | None:
 _LEAST_CPUS = 0.1
 """A process that used less CPU time is not busy."""
 
-_START = 22 - 3
-"""The index of a field of ``/proc/PID/stat`` after the name in parentheses, field 2."""
+_PARENT, _START = 4 - 3, 22 - 3
+"""The indexes of fields of ``/proc/PID/stat`` after the name in parentheses, field 2."""
 
 _STEAL = 8
 """The index of the steal time in a line of ``/proc/stat``, after the name of the CPU."""
@@ -240,9 +259,23 @@ def quotas_inside(quotas: Iterable[str], path: str) -> tuple[str, ...]:
     return tuple(each for each in quotas if each.startswith(f"{path}/"))
 
 
-Reading = tuple[dict[tuple[str, str], int], dict[int, int]]
-"""The CPU time of processes since their start, and the steal time of CPUs, in clock ticks: by
-process id and start, because a process id may be used again, and by CPU."""
+class ProcessTicks(NamedTuple):
+    """The CPU time of a process since its start, in clock ticks.
+
+    :param of_children: the CPU time of its child processes that have ended.
+    :param parent: the id of its parent process.
+    """
+
+    own: int
+    of_children: int
+    parent: str
+
+
+ProcessId = tuple[str, str]
+"""The id of a process and its start: the kernel uses an id again."""
+
+Reading = tuple[dict[ProcessId, ProcessTicks], dict[int, int]]
+"""The CPU time of processes, and the steal time of CPUs since the start of the host."""
 
 
 def read_load(files: Files) -> Reading:
@@ -251,7 +284,11 @@ def read_load(files: Files) -> Reading:
     for pid in filter(str.isdigit, files.folders("/proc")):
         with files.noted(f"/proc/{pid}/stat"):
             _, fields = processes.split_stat(files.read(f"/proc/{pid}/stat"))
-            ticks[pid, fields[_START]] = processes.ticks_of(fields)
+            ticks[pid, fields[_START]] = ProcessTicks(
+                own=processes.ticks_of(fields),
+                of_children=processes.ticks_of_children(fields),
+                parent=fields[_PARENT],
+            )
     steal = dict[int, int]()
     with files.noted("/proc/stat"):
         steal |= _steal(files.read("/proc/stat"))
@@ -275,16 +312,50 @@ def load_between(files: Files, before: Reading, seconds: float) -> HostLoad:
     (ticks_before, steal_before), (ticks_after, steal_after) = before, read_load(files)
     hierarchy = find_hierarchy(files)
     per_cpu = seconds * os.sysconf("SC_CLK_TCK")
-    busy = []
-    for (pid, start), ticks in ticks_after.items():
-        used = (ticks - ticks_before.get((pid, start), 0)) / per_cpu
-        if used >= _LEAST_CPUS:
-            with files.noted(f"/proc/{pid}"):
-                busy.append(_busy(files, hierarchy, pid, used))
+    busy = list[BusyProcess]()
+    for (pid, _), ticks in used_ticks(ticks_before, ticks_after).items():
+        with files.noted(f"/proc/{pid}"):
+            busy.append(_busy(files, hierarchy, pid, ticks / per_cpu))
     steal = {
         cpu: (late - steal_before.get(cpu, late)) / per_cpu for cpu, late in steal_after.items()
     }
-    return HostLoad(busy=tuple(sorted(busy, key=lambda one: -one.used)), steal=steal)
+    return HostLoad(busy=tuple(sorted(summed(busy), key=lambda one: -one.used)), steal=steal)
+
+
+def used_ticks(
+    before: Mapping[ProcessId, ProcessTicks], after: Mapping[ProcessId, ProcessTicks]
+) -> dict[ProcessId, int]:
+    """Return the CPU time of each process between two readings, without processes with none.
+
+    A process that ends gives its CPU time to its parent, from which the part before the first
+    reading is taken off. So the time of processes that live shortly counts for their parent.
+    """
+    inherited = Counter[str]()
+    for process, ticks in before.items():
+        if process not in after:
+            inherited[ticks.parent] += ticks.own + ticks.of_children
+    used = {}
+    for process, ticks in after.items():
+        early = before.get(process, ProcessTicks(0, 0, ""))
+        of_children = ticks.of_children - early.of_children - inherited[process[0]]
+        used[process] = ticks.own - early.own + max(0, of_children)
+    return {process: ticks for process, ticks in used.items() if ticks > 0}
+
+
+def summed(processes_used: Iterable[BusyProcess]) -> Iterator[BusyProcess]:
+    """Yield the busy processes, and the others of a cgroup as one if they are busy together."""
+    small = defaultdict[str, list[BusyProcess]](list)
+    for process in processes_used:
+        if process.used >= _LEAST_CPUS:
+            yield process
+        else:
+            small[process.cgroup].append(process)
+    for several in small.values():
+        used = sum(process.used for process in several)
+        if used >= _LEAST_CPUS:
+            cpus = CpuSet(cpu for process in several for cpu in process.cpus)
+            busiest = max(several, key=lambda process: process.used)
+            yield replace(busiest, used=used, cpus=cpus, processes=len(several))
 
 
 def _busy(files: Files, hierarchy: Hierarchy, pid: str, used: float) -> BusyProcess:

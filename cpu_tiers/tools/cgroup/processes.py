@@ -26,7 +26,7 @@ from cpu_tiers.tools.tiers.domain import CpuTime, CpuTimes, Domain, GuestCgroup,
 _STATE, _POLICY = 3 - 3, 41 - 3
 """The indexes of fields 3 and 41 of ``stat`` after the name in parentheses, field 2."""
 
-_USER, _SYSTEM = 14 - 3, 15 - 3
+_USER, _SYSTEM, _USER_OF_CHILDREN, _SYSTEM_OF_CHILDREN = range(14 - 3, 18 - 3)
 """The indexes of the CPU time in clock ticks, in the same fields."""
 
 YOUNG_SECONDS = 60.0
@@ -224,6 +224,14 @@ def ticks_of(fields: Sequence[str]) -> int:
     :param fields: of its ``stat``, from field 3 on.
     """
     return int(fields[_USER]) + int(fields[_SYSTEM])
+
+
+def ticks_of_children(fields: Sequence[str]) -> int:
+    """Return the CPU time of the child processes that have ended, in clock ticks.
+
+    :param fields: of ``stat`` of their parent, from field 3 on.
+    """
+    return int(fields[_USER_OF_CHILDREN]) + int(fields[_SYSTEM_OF_CHILDREN])
 
 
 def read_cpu_times(files: Files, guests: Mapping[str, GuestCgroup]) -> CpuTimes:

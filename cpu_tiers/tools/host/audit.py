@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from textwrap import fill
+from typing import NamedTuple
+
+from oslo_config import cfg
 
 from cpu_tiers.errors import CpuTiersError, printable
 from cpu_tiers.tools.cgroup.host import read_host
@@ -34,6 +37,12 @@ LOG = logging.getLogger(__name__)
 COLUMNS = ("kind", "where", "uuid", "found", "means", "do", "fixed")
 
 _COLUMN_WIDTH = 40
+
+
+class _Audited(NamedTuple):
+    hostname: str
+    evidence: Evidence
+    findings: list[Finding]
 
 
 class HostAudit(NovaConfCommand, ListCommand):
@@ -82,8 +91,32 @@ class HostAudit(NovaConfCommand, ListCommand):
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         check_local(parsed_args.connect)
-        tiers = read_tiers(parsed_args)
-        conf, seconds = self.nova_compute_conf(), parsed_args.interval
+        tiers, conf = read_tiers(parsed_args), self.nova_compute_conf()
+        hostname, evidence, findings = before = self._audited(parsed_args, conf)
+        open_ = findings
+        if parsed_args.fix and _fix(parsed_args.connect, evidence, findings):
+            # What is left is what a second look finds: a right weight ends other findings, too.
+            hostname, evidence, open_ = self._audited(parsed_args, conf)
+        left = {(finding.kind, finding.where) for finding in open_}
+        was = {(finding.kind, finding.where) for finding in before.findings}
+        findings = [*findings, *(f for f in open_ if (f.kind, f.where) not in was)]
+        self.status = FOUND if open_ else 0
+        if parsed_args.prometheus is not None:
+            write_metrics(parsed_args.prometheus, evidence, open_, tiers)
+        draw(parsed_args, hostname, evidence.host, tiers, deliveries(evidence))
+        LOG.info(
+            "%s: guests: %d, guests measured for %.1f s: %d, findings: %d",
+            *(hostname, len(evidence.host.domains)),
+            *(evidence.seconds, len(evidence.spent), len(findings)),
+        )
+        return COLUMNS, [
+            _row(finding, evidence.step, (finding.kind, finding.where) not in left)
+            for finding in findings
+        ]
+
+    def _audited(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> _Audited:
+        """Return the host, and the findings that are not ignored."""
+        seconds = parsed_args.interval
         with ProgressLine(f"reading the host, and measuring for {seconds:g} seconds"):
             hostname, evidence, unread = gather(
                 parsed_args.connect,
@@ -98,22 +131,7 @@ class HostAudit(NovaConfCommand, ListCommand):
         findings = [
             finding for finding in (*audit(evidence), *unread) if finding.kind not in ignored
         ]
-        fixed = set[str]()
-        if parsed_args.fix:
-            fixed = _fix(parsed_args.connect, evidence, findings)
-        open_ = [finding for finding in findings if not _is_fixed(finding, fixed)]
-        self.status = FOUND if open_ else 0
-        if parsed_args.prometheus is not None:
-            write_metrics(parsed_args.prometheus, evidence, open_, tiers)
-        draw(parsed_args, hostname, evidence.host, tiers, deliveries(evidence))
-        LOG.info(
-            "%s: guests: %d, guests measured for %.1f s: %d, findings: %d",
-            *(hostname, len(evidence.host.domains)),
-            *(evidence.seconds, len(evidence.spent), len(findings)),
-        )
-        return COLUMNS, [
-            _row(finding, evidence.step, _is_fixed(finding, fixed)) for finding in findings
-        ]
+        return _Audited(hostname, evidence, findings)
 
 
 def _fix(uri: str, evidence: Evidence, findings: Iterable[Finding]) -> set[str]:
@@ -153,10 +171,6 @@ def _refusal(evidence: Evidence, domain: Domain) -> str | None:
     if cgroup.stopped:
         return f"its QEMU process {cgroup.pid} is stopped; continue it with kill -CONT"
     return None
-
-
-def _is_fixed(finding: Finding, fixed: Collection[str]) -> bool:
-    return finding.kind is Kind.WEIGHT and finding.weight is not None and finding.uuid in fixed
 
 
 def _row(finding: Finding, step: Step, fixed: bool) -> tuple[object, ...]:

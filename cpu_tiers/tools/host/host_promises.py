@@ -62,8 +62,9 @@ class HostPromises:
         :param around: the cgroups above and beside the guests.
         """
         host_cpus, vcpus = self._host.topology.cpus, list[SharedVcpus]()
+        weights = around.competing_weights()
         for guest in guests:
-            weight = guest.cgroup.weight or 0
+            weight = weights.get(guest.domain.uuid or "", Fraction(0))
             vcpus += shared_vcpus(guest.domain, weight, host_cpus, self._dedicated)
         guests_weight = sum((each.weight for each in vcpus), Fraction(0))
         total = float(guests_weight + sum(foreign_weights(around, guests_weight)))

@@ -164,7 +164,7 @@ _COUNTERS = {
     ),
     "due_seconds": ("CPU time that was due to the guest while it wanted to run", "totals.due"),
     "missing_seconds": (
-        "What the guest did not get of the due time, in readings with more than a tenth missing",
+        "What the guest did not get of the due time, and did not get at once afterwards",
         "totals.missing",
     ),
     "under_class_seconds": (

@@ -42,8 +42,10 @@ class Totals:
 
     :param runs: how many times a vCPU began to run.
     :param due: what was due to the guest.
-    :param missing: what the guest did not get of that, in the intervals in which more than a tenth
-        was missing.
+    :param missing: what the guest did not get of that.
+    :param credit: what the guest got beyond the due time in the last intervals, at most the due
+        time of an interval: the kernel balances CPUs step by step, and makes good soon what it has
+        withheld.
     :param under_class: the intervals in which vCPUs to which the CPUs of the class V of SCS-0100
         are due had less than this part of the time in which they wanted to run, in seconds.
     """
@@ -53,6 +55,7 @@ class Totals:
     runs: int = 0
     due: float = 0.0
     missing: float = 0.0
+    credit: float = 0.0
     under_class: float = 0.0
 
     def plus(self, spent: Sequence[CpuTime], delivery: Delivery) -> "Totals":
@@ -60,13 +63,15 @@ class Totals:
 
         :param spent: the CPU time of each vCPU in the interval.
         """
-        seconds = delivery.seconds
+        seconds, due = delivery.seconds, delivery.due * delivery.seconds
+        balance = self.credit - delivery.withheld * seconds
         return Totals(
             ran=self.ran + sum(vcpu.ran for vcpu in spent),
             waited=self.waited + sum(vcpu.waited for vcpu in spent),
             runs=self.runs + sum(vcpu.runs for vcpu in spent),
-            due=self.due + delivery.due * seconds,
-            missing=self.missing + delivery.missing * seconds,
+            due=self.due + due,
+            missing=self.missing + max(0.0, -balance),
+            credit=min(max(0.0, balance), due),
             under_class=self.under_class + seconds * delivery.is_under_class,
         )
 

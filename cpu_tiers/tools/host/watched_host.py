@@ -210,14 +210,15 @@ class WatchedHost:
             qemu_cpus=max(0.0, qemu_cpus / seconds),
             of_class=self._promises.class_cpus,
         )
-        self._due += delivery.due * seconds
-        self._missing += delivery.missing * seconds
+        totals = before.totals.plus(used.spent, delivery)
+        self._due += totals.due - before.totals.due
+        self._missing += totals.missing - before.totals.missing
         self._waits[guest.tier] = self._waits.get(guest.tier, Waits()).plus(used.spent)
         return replace(
             guest,
             times=used.times,
             read_at=used.at,
-            totals=before.totals.plus(used.spent, delivery),
+            totals=totals,
             stalls=used.stalls,
             process_ran=guest.process_ran if process_ran is None else process_ran,
             vcpus_ran=guest.vcpus_ran if process_ran is None else vcpus_ran,

@@ -4,6 +4,7 @@ Ranges and defaults: https://docs.kernel.org/scheduler/sched-design-CFS.html (v1
 https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu (v2).
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -104,6 +105,7 @@ class GuestCgroup:
         place of the thread's own cgroup.
     :param inner_weights: the weights of the cgroups ``emulator``, ``vcpu0`` and so on.
     :param foreign_path: the path of the cgroup with the process, if it is no cgroup of a guest.
+    :param is_frozen: whether the freezer of cgroups stopped the threads.
     """
 
     path: str
@@ -115,6 +117,7 @@ class GuestCgroup:
     strays: Mapping[str, str] = field(default_factory=dict)
     inner_weights: Mapping[str, int] = field(default_factory=dict)
     foreign_path: str = ""
+    is_frozen: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +134,7 @@ class HostCgroups:
         if they have a quota.
     :param idle: the paths of the cgroups in, of and above guests with ``cpu.idle``.
     :param sched_ext: the name of the BPF scheduler that is loaded, if any.
+    :param isolated: the CPUs from and to which the kernel moves no thread.
     :param faults: the files that could not be read.
     """
 
@@ -141,6 +145,7 @@ class HostCgroups:
     quotas: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     idle: frozenset[str] = frozenset()
     sched_ext: str | None = None
+    isolated: CpuSet = field(default_factory=CpuSet)
     faults: tuple[Fault, ...] = ()
 
     @property
@@ -152,6 +157,47 @@ class HostCgroups:
             for depth in range(2, guest.path.count("/") + 1)
         }
         return sorted(paths & set(self.above))
+
+    @property
+    def partitions(self) -> Mapping[str, int]:
+        """Return the cgroups of guests beside other guests: by path, the weight of what is inside.
+
+        libvirt makes such a cgroup for a guest with a ``<partition>`` of its own. What is inside
+        has the weight of the cgroup together.
+        """
+        inside = self._inside
+        return {
+            path: inside[path]
+            for path in self.above_guests
+            if inside[path.rpartition("/")[0]] > self.above[path]
+        }
+
+    @property
+    def _inside(self) -> Mapping[str, int]:
+        """Return the weight of the guests and partitions in each cgroup above guests."""
+        inside = defaultdict[str, int](int)
+        for guest in self.guests.values():
+            inside[guest.path.rpartition("/")[0]] += guest.weight or 0
+        for path in self.above_guests:
+            inside[path.rpartition("/")[0]] += self.above[path]
+        return inside
+
+    def competing_weights(self) -> Mapping[str, Fraction]:
+        """Return the weight with which each guest competes with all others, by its uuid.
+
+        It is the weight of the cgroup of the guest, along the whole path: in a partition beside
+        guests, a guest has its part of the weight of the partition.
+        """
+        inside, partitions = self._inside, self.partitions
+        weights = {}
+        for uuid, guest in self.guests.items():
+            weight, path = Fraction(guest.weight or 0), guest.path.rpartition("/")[0]
+            while path:
+                if path in partitions and inside[path]:
+                    weight *= Fraction(self.above[path], inside[path])
+                path = path.rpartition("/")[0]
+            weights[uuid] = weight
+        return weights
 
     def heavier_siblings(self, path: str) -> list[str]:
         """Return the paths of the siblings without guests that weigh more than a cgroup."""
@@ -203,10 +249,12 @@ def between(before: CpuTimes, after: CpuTimes) -> dict[str, tuple[CpuTime, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BusyProcess:
-    """A process that used much CPU time in the interval of an audit.
+    """A process that used much CPU time in the interval of an audit, or small processes together.
 
-    :param used: the CPU time in the interval, as a number of CPUs.
-    :param cpus: the host CPUs on which the first thread of the process may run.
+    :param pid: of the process, or of the busiest of the processes.
+    :param used: the CPU time in the interval, as a number of CPUs, with that of child processes
+        that have ended meanwhile.
+    :param cpus: the host CPUs on which the first thread of a process may run.
     :param cgroup: the path of its cgroup of the cpu controller.
     :param policies: by the name of a thread, the number of its scheduling policy (sched(7)).
     """
@@ -217,13 +265,15 @@ class BusyProcess:
     cpus: CpuSet
     cgroup: str
     policies: Mapping[str, int]
+    processes: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostLoad:
     """The use of the CPUs in the interval of an audit.
 
-    :param busy: the processes that used at least a tenth of a CPU.
+    :param busy: the processes that used at least a tenth of a CPU, and for each cgroup its smaller
+        processes, if these used as much together.
     :param steal: for each host CPU, the part of the interval in which the CPU wanted to run and
         the hypervisor below this machine ran something else.
     """

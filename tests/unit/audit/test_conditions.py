@@ -117,3 +117,20 @@ def test_policies_of_threads(policy: int, found: list[tuple[str, str]]) -> None:
 def test_a_real_time_vcpu_alone_on_a_cpu_is_no_finding() -> None:
     kernel = cgroups(pinned=100, policies={"CPU 0/KVM": 1})
     assert summary(evidence(PINNED, FLOATS, found=kernel)) == []
+
+
+def test_a_frozen_guest() -> None:
+    found = cgroups(floats=100, of_guests={"is_frozen": True})
+    text = "its cgroup /machine.slice/floats.scope is frozen"
+    assert summary(evidence(guest("floats", 100), found=found)) == [
+        ("frozen", "guest floats", text)
+    ]
+
+
+def test_vcpus_that_float_over_isolated_cpus() -> None:
+    found = cgroups(wide=100, pinned=100, parts={"isolated": CpuSet({1, 2, 3})})
+    guests = (guest("wide", 100), guest("pinned", 100, CpuSet({1})))
+    rows = summary(evidence(*guests, found=found))
+    # A vCPU with a single CPU is never moved anyway.
+    assert ("isolated", "CPU 1", "vCPUs of wide float over these isolated CPUs") in rows
+    assert [kind for kind, *_ in summary(evidence(guests[1], found=found))] == []

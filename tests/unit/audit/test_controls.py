@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from cpu_tiers.tools.tiers.domain import Version
+from cpu_tiers.tools.tiers.domain import HostCgroups, Version
 from tests.unit.audit.hosts import cgroups, evidence, guest, summary
 
 GUEST = guest("a", 100)
@@ -87,3 +87,55 @@ def test_a_cgroup_beside_the_guests() -> None:
             " 150 together",
         )
     ]
+
+
+def in_partition(weight: int) -> HostCgroups:
+    """Gold beside a partition with a guest of weight 25, in cgroup v1."""
+    found = cgroups(version=1, gold=100, tenant=25)
+    partition = "/machine.slice/tenant.partition"
+    tenant = replace(found.guests["tenant-uuid"], path=f"{partition}/tenant.scope")
+    return replace(
+        found,
+        guests={**found.guests, "tenant-uuid": tenant},
+        above={**found.above, partition: weight},
+    )
+
+
+def test_a_partition_beside_guests_has_the_weight_of_its_guests_or_is_found() -> None:
+    guests = (guest("gold", 100), guest("tenant", 25))
+    host = evidence(*guests, found=in_partition(1024), shares=600)
+    assert summary(host) == [
+        (
+            "oversold",
+            "host",
+            "1124 shares compete for CPU time, and the host sells 600: on a busy host a share"
+            " keeps 53.4% of what it is sold as, servers with a tier have 1124",
+        ),
+        (
+            "partition",
+            "cgroup /machine.slice/tenant.partition",
+            "it has weight 1024 beside guests, and its guests have weight 25 together",
+        ),
+    ]
+
+
+def test_weights_along_the_whole_path() -> None:
+    found = in_partition(1024)
+    other = replace(
+        found.guests["tenant-uuid"], path="/machine.slice/tenant.partition/o.scope", weight=75
+    )
+    found = replace(found, guests={**found.guests, "other-uuid": other})
+    # 25 and 75 divide the 1024 of the partition
+    assert found.competing_weights() == {
+        "gold-uuid": 100,
+        "tenant-uuid": 256,
+        "other-uuid": 768,
+    }
+    # a partition with no guest beside it has nobody to compete with
+    alone = replace(found, guests={k: g for k, g in found.guests.items() if k != "gold-uuid"})
+    assert alone.competing_weights() == {"tenant-uuid": 25, "other-uuid": 75}
+
+
+def test_with_cpu_idle_the_weight_is_no_finding_of_its_own() -> None:
+    found = cgroups(a=0, parts={"idle": frozenset({"/machine.slice/a.scope"})})
+    assert [kind for kind, *_ in summary(evidence(guest("a", 100), found=found))] == ["idle"]

@@ -1,6 +1,7 @@
 """Processes and a hypervisor that take CPU time beside the vCPUs of guests."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -84,3 +85,71 @@ def test_a_busy_real_time_process(policies: Mapping[str, int], cpus: set[int], n
 def test_steal_time_of_the_cpus_of_guests(steal: Mapping[int, float], taken: str) -> None:
     text = f"the hypervisor of this machine took {taken}"
     assert found(FULL, steal=steal) == ([("steal", "host", text)] if taken else [])
+
+
+def named(*busy: BusyProcess, **more: object) -> list[tuple[str, str, str]]:
+    """Return what is said of processes beside a guest that fell short."""
+    kernel = cgroups(a=100, of_guests={"pid": "7"}, **more)  # type: ignore[arg-type]
+    host = evidence(GUEST, found=kernel, spent={"a": HALF}, load=HostLoad(busy=busy), shares=200)
+    return [one for one in summary(host) if one[0] != "short"]
+
+
+def test_small_processes_of_a_cgroup_are_named_together() -> None:
+    many = replace(process("8", 0.9, {0, 1}), processes=30)
+    assert named(many) == [
+        (
+            "busy",
+            "processes of cgroup /x",
+            "30 small processes in cgroup /x, as 'job', used 0.90 CPUs, and may run on CPU 0"
+            " beside guests that fell short",
+        )
+    ]
+
+
+def test_a_foreign_process_with_the_weight_of_a_guest_is_named_once() -> None:
+    thief = replace(process("8", 0.5, {0}), cgroup="/machine.slice/a.scope/libvirt/emulator")
+    assert named(thief) == [
+        (
+            "foreign",
+            "process 8",
+            "process 'job' in cgroup /machine.slice/a.scope/libvirt/emulator used 0.50 CPUs with a"
+            " part of the weight of guest a",
+        )
+    ]
+
+
+def test_nobody_else_is_named_for_a_guest_with_a_cause_of_its_own() -> None:
+    innocent = process("8", 0.5, {0})
+    quota = {"quotas": {"/machine.slice/a.scope": (2000, 100_000)}}
+    assert [kind for kind, *_ in named(innocent, parts=quota)] == ["quota"]
+    # of all guests
+    above = {"quotas": {"/machine.slice": (2000, 100_000)}}
+    assert [kind for kind, *_ in named(innocent, parts=above)] == ["quota"]
+
+
+def test_nobody_else_is_named_where_guests_without_a_tier_took_what_is_missing() -> None:
+    plain = guest("plain", None, CpuSet({0}))
+    spent = {"a": HALF, "plain": (CpuTime(5.0, 5.0),)}
+    for ran, kinds in ((5.0, {"untiered"}), (2.0, {"untiered", "busy"})):
+        spent["plain"] = (CpuTime(ran, 5.0),)
+        load = HostLoad(busy=(process("8", 0.3, {0}),))
+        kernel = cgroups(a=100, plain=100)
+        host = evidence(GUEST, plain, found=kernel, spent=spent, load=load, shares=200)
+        found_now = {kind for kind, where, _ in summary(host) if where != "guest plain"}
+        assert found_now - {"short", "oversold"} == kinds
+
+
+def test_a_slice_of_equal_weight_on_a_cpu_that_few_guests_use() -> None:
+    """100 of 3100 shares are on CPU 0: 33 of the 1024 of the guests' slice."""
+    light, heavy = guest("light", 100, CpuSet({0})), guest("heavy", 3000, CpuSet({1}))
+    service = replace(process("8", 0.97, {0}), cgroup="/service/x")
+    above = {"/machine.slice": 1024, "/service": 1024}
+    kernel = cgroups(version=1, above=above, light=100, heavy=3000)
+    spent = {"light": (CpuTime(0.3, 9.7),), "heavy": FULL}
+    load = HostLoad(busy=(service,))
+    host = evidence(light, heavy, found=kernel, spent=spent, load=load, shares=3200)
+    (text,) = (text for kind, _, text in summary(host) if kind == "busy")
+    assert text.endswith(
+        "; its slice /service has weight 1024, and /machine.slice has 33.03 of its 1024 on these"
+        " CPUs"
+    )

@@ -184,3 +184,33 @@ def test_cgroups_beside_guests(layout: Layout) -> None:
     found = read(layout, GOLD)
     assert found.beside == {f"{slice_}/foreign": 7000}
     assert found.faults == ()
+
+
+def test_a_guest_that_the_freezer_stopped(layout: Layout) -> None:
+    layout.guest(GOLD, 100)
+    layout.guest(BRONZE, 100)
+    threads = f"{layout.paths[GOLD]}{'/libvirt' * layout.systemd}/emulator"
+    if layout.v2:
+        layout.write(f"sys/fs/cgroup{threads}/cgroup.events", "populated 1\nfrozen 1\n")
+    else:
+        mounts = layout.root / "proc/self/mounts"
+        freezer = "cgroup /sys/fs/cgroup/freezer cgroup rw,relatime,freezer 0 0\n"
+        mounts.write_text(mounts.read_text() + freezer)
+        for pid, state in ((1010, "FROZEN"), (1020, "THAWED")):
+            member = layout.root / f"proc/{pid}/cgroup"
+            member.write_text(member.read_text() + f"7:freezer:/machine/{pid}\n")
+            layout.write(f"sys/fs/cgroup/freezer/machine/{pid}/freezer.state", f"{state}\n")
+    frozen = {uuid: found.is_frozen for uuid, found in read(layout, GOLD, BRONZE).guests.items()}
+    assert frozen == {GOLD: True, BRONZE: False}
+
+
+def test_the_cpus_that_the_load_balancer_leaves_out(layout: Layout) -> None:
+    layout.guest(GOLD, 100)
+    assert read(layout, GOLD).isolated == frozenset()
+    layout.write("sys/devices/system/cpu/isolated", "\n")
+    assert read(layout, GOLD).isolated == frozenset()
+    layout.write("sys/devices/system/cpu/isolated", "2-3,7\n")
+    assert sorted(read(layout, GOLD).isolated) == [2, 3, 7]
+    if layout.v2:
+        layout.write("sys/fs/cgroup/cpuset.cpus.isolated", "5\n")
+        assert sorted(read(layout, GOLD).isolated) == [2, 3, 5, 7]

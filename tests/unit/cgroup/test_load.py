@@ -71,3 +71,47 @@ def test_a_process_id_that_is_used_again(layout: Layout) -> None:
     fields[22] = "999"  # the name of the process contains a blank
     path.write_text(" ".join(fields))
     assert [one.used for one in load_between(files, before, 10.0).busy] == [0.2]
+
+
+def family(layout: Layout, pid: int, parent: int, own: float, of_children: float) -> None:
+    """Let a process have run, and its children that have ended, in seconds."""
+    run(layout, pid, own)
+    path = layout.root / f"proc/{pid}/stat"
+    fields = path.read_text().split(" ")
+    # fields 4, 16 and 17 of proc(5); the name of the process contains a blank
+    fields[4], fields[16], fields[17] = str(parent), str(round(of_children * HZ)), "0"
+    path.write_text(" ".join(fields))
+
+
+def test_a_loop_of_processes_that_live_shortly(layout: Layout) -> None:
+    family(layout, 5, 1, own=1.0, of_children=100.0)
+    files = Files(layout.root)
+    before = read_load(files)
+    family(layout, 5, 1, own=1.5, of_children=108.0)
+    (busy,) = load_between(files, before, 10.0).busy
+    assert busy.used == pytest.approx(0.85)
+
+
+def test_a_child_that_ran_long_before_counts_for_the_interval_only(layout: Layout) -> None:
+    family(layout, 5, 1, own=1.0, of_children=0.0)
+    family(layout, 6, 5, own=50.0, of_children=0.0)
+    files = Files(layout.root)
+    before = read_load(files)
+    (layout.root / "proc/6/stat").unlink()
+    family(layout, 5, 1, own=1.0, of_children=52.0)
+    (busy,) = load_between(files, before, 10.0).busy
+    assert busy.used == pytest.approx(0.2)
+    # A parent that waits for nobody inherits nothing, and its own time counts.
+    family(layout, 5, 1, own=4.0, of_children=0.0)
+    (busy,) = load_between(files, before, 10.0).busy
+    assert busy.used == pytest.approx(0.3)
+
+
+def test_small_processes_of_a_cgroup_are_summed(layout: Layout) -> None:
+    files = Files(layout.root)
+    before = read_load(files)
+    for pid in range(10, 40):
+        run(layout, pid, 0.3)  # 0.03 CPUs each
+    (busy,) = load_between(files, before, 10.0).busy
+    assert (busy.processes, busy.cgroup) == (30, "/system.slice/x")
+    assert busy.used == pytest.approx(0.9)

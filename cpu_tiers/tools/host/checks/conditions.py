@@ -39,10 +39,28 @@ def check_conditions(evidence: Evidence) -> Iterator[Finding]:
     if evidence.cgroups.sched_ext:
         text = f"the BPF scheduler {evidence.cgroups.sched_ext} is loaded"
         yield Finding(kind=Kind.SCHEDULER, where="host", found=text)
+    yield from _isolated(evidence, evidence.cgroups.isolated)
     for domain in evidence.host.domains:
         cgroup = evidence.cgroup(domain)
+        if cgroup and cgroup.is_frozen:
+            yield Finding.of_guest(Kind.FROZEN, domain, f"its cgroup {cgroup.path} is frozen")
         for thread, policy in sorted(cgroup.policies.items() if cgroup else ()):
             yield from _policy(domain, thread, policy, users)
+
+
+def _isolated(evidence: Evidence, isolated: CpuSet) -> Iterator[Finding]:
+    """Yield the isolated CPUs over which vCPUs float: there, the load balancer moves no thread."""
+    floating = [
+        (domain, cpus & isolated)
+        for domain in evidence.host.domains
+        for cpus in {evidence.host.present(each) for each in domain.vcpu_sets}
+        if len(cpus) > 1 and cpus & isolated
+    ]
+    if floating:
+        names = _three(sorted({domain.name for domain, _ in floating}))
+        cpus = CpuSet(cpu for _, shared in floating for cpu in shared)
+        text = f"vCPUs of {names} float over these isolated CPUs"
+        yield Finding(kind=Kind.ISOLATED, where=f"CPU {cpus}", found=text)
 
 
 def _users(host: Occupancy) -> dict[int, set[str]]:
@@ -66,8 +84,11 @@ def _shared_cpus(evidence: Evidence, users: dict[int, set[str]]) -> Iterator[Fin
 
 
 def _names(cpus: CpuSet, users: dict[int, set[str]], excluded: Domain) -> str:
-    names = sorted({name for cpu in cpus for name in users[cpu]} - {excluded.name})
-    # A host has hundreds of guests, and all of them may float over a CPU: name three.
+    return _three(sorted({name for cpu in cpus for name in users[cpu]} - {excluded.name}))
+
+
+def _three(names: list[str]) -> str:
+    """Return three names: a host has hundreds of guests, and all of them may float over a CPU."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
 

@@ -5,8 +5,9 @@ sleeping vCPU wants nothing, also of a paused or starting guest. The CPU time of
 of its QEMU, for a migration or the disks, is CPU time of the guest, too. Pure.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.tools.host.checks.conditions import REAL_TIME
@@ -55,10 +56,14 @@ class Delivery:
     is_under_class: bool = False
 
     @property
+    def withheld(self) -> float:
+        """Return what the guest did not get of the due CPU time; negative if it got more."""
+        return self.due - self.kept - self.qemu_cpus
+
+    @property
     def missing(self) -> float:
         """Return the missing CPU time of the guest; 0 below a tenth of the due CPU time."""
-        missing = self.due - self.kept - self.qemu_cpus
-        return missing if missing > self.due * TOLERANCE else 0.0
+        return self.withheld if self.withheld > self.due * TOLERANCE else 0.0
 
     @property
     def short(self) -> bool:
@@ -212,22 +217,76 @@ def _half_asleep(evidence: Evidence, domain: Domain) -> Iterator[Finding]:
         yield Finding.of_guest(Kind.MIXED, domain, text)
 
 
-def check_load(evidence: Evidence) -> Iterator[Finding]:
-    """Yield steal time, real-time processes, and what ran while a guest fell short."""
+_OWN_CAUSES = frozenset(
+    {
+        *(Kind.WEIGHT, Kind.NO_WEIGHT, Kind.THREAD_CGROUP, Kind.INNER_WEIGHT, Kind.AFFINITY),
+        *(Kind.QUOTA, Kind.IDLE, Kind.SCHEDULER, Kind.FROZEN),
+    }
+)
+"""The kinds of findings about a guest, or a cgroup above it, that explain a short guest."""
+
+
+def check_load(evidence: Evidence, findings: Collection[Finding] = ()) -> Iterator[Finding]:
+    """Yield steal time, real-time processes, and what ran while a guest fell short.
+
+    :param findings: the other findings of the audit. Nobody else is named for a guest that is
+        short for a cause of its own.
+    """
     yield from _steal(evidence)
     guests = _guests_by_pid(evidence)
     others = [process for process in evidence.load.busy if process.pid not in guests]
     real_time = [*_real_time(others, _cpus(evidence, evidence.host.domains))]
     yield from real_time
+    inside = [*_inside(others, evidence)]
+    yield from inside
+    named = {finding.where for finding in (*real_time, *inside)}
+    suspects = [process for process in others if _where(process) not in named]
+    yield from _beside_short_guests(evidence, guests, suspects, findings)
+
+
+def _beside_short_guests(
+    evidence: Evidence,
+    guests: dict[str, Domain],
+    suspects: Collection[BusyProcess],
+    findings: Collection[Finding],
+) -> Iterator[Finding]:
+    """Yield who took CPU time while guests were short: others only for what no guest has taken."""
     measured = deliveries(evidence)
-    domains = (d for d in evidence.host.domains if d.name in measured)
-    if short := _cpus(evidence, (d for d in domains if measured[d.name].short)):
-        yield from _untiered(evidence, measured, short)
-        named = {finding.where for finding in real_time}
-        yield from _culprits(
-            [process for process in others if _where(process) not in named], short
-        )
-        yield from _overheads(evidence, guests)
+    short = [
+        domain
+        for domain in evidence.host.domains
+        if domain.name in measured
+        and measured[domain.name].short
+        and not _has_own_cause(domain, findings)
+    ]
+    if cpus := _cpus(evidence, short):
+        untiered = [*_untiered(evidence, measured, cpus)]
+        yield from (finding for finding, _ in untiered)
+        missing = sum(measured[domain.name].missing for domain in short)
+        if sum(taken for _, taken in untiered) < missing:
+            yield from _culprits(evidence, suspects, cpus)
+            yield from _overheads(evidence, guests, cpus)
+
+
+def _has_own_cause(domain: Domain, findings: Collection[Finding]) -> bool:
+    """Tell whether a finding about a guest, or about all guests, explains a short guest."""
+    return any(
+        finding.kind in _OWN_CAUSES and finding.uuid in (domain.uuid, None) for finding in findings
+    )
+
+
+def _inside(others: Iterable[BusyProcess], evidence: Evidence) -> Iterator[Finding]:
+    """Yield the processes that are no guests, and run with the weight of a guest."""
+    for domain in evidence.host.domains:
+        cgroup = evidence.cgroup(domain)
+        path = cgroup.path if cgroup else "/"
+        for process in others if path != "/" else ():
+            if process.cgroup.startswith(f"{path}/"):
+                text = (
+                    f"{_name(process)} used {process.used:.2f} CPUs with a part of the weight of"
+                    f" guest {domain.name}"
+                )
+                yield Finding(kind=Kind.FOREIGN, where=_where(process), found=text)
 
 
 def _guests_by_pid(evidence: Evidence) -> dict[str, Domain]:
@@ -240,7 +299,7 @@ def _guests_by_pid(evidence: Evidence) -> dict[str, Domain]:
 
 def _untiered(
     evidence: Evidence, measured: Mapping[str, Delivery], cpus: CpuSet
-) -> Iterator[Finding]:
+) -> Iterator[tuple[Finding, float]]:
     """Yield the CPU time of guests without a tier on the CPUs of a guest that fell short."""
     guests = [
         domain
@@ -255,20 +314,60 @@ def _untiered(
         servers = "1 server" if len(guests) == 1 else f"{len(guests)} servers"
         text = f"{servers} with weight {weight} take{'s' * (len(guests) == 1)} {taken:.2f} CPUs of"
         where = f"CPU {cpus}"
-        yield Finding(kind=Kind.UNTIERED, where=where, found=f"{text} {len(cpus):.2f}")
+        yield Finding(kind=Kind.UNTIERED, where=where, found=f"{text} {len(cpus):.2f}"), taken
 
 
-def _culprits(others: Iterable[BusyProcess], cpus: CpuSet) -> Iterator[Finding]:
+def _culprits(
+    evidence: Evidence, others: Iterable[BusyProcess], cpus: CpuSet
+) -> Iterator[Finding]:
     for process in [other for other in others if other.cpus & cpus][:_MOST]:
         text = (
-            f"process {process.name!r} in cgroup {process.cgroup} used {process.used:.2f} CPUs,"
-            f" and may run on CPU {CpuSet(process.cpus & cpus)} beside guests that fell short"
+            f"{_name(process)} used {process.used:.2f} CPUs, and may run on CPU"
+            f" {CpuSet(process.cpus & cpus)} beside guests that fell short"
+            f"{_of_slices(evidence, process, cpus)}"
         )
         yield Finding(kind=Kind.BUSY, where=_where(process), found=text)
 
 
+def _of_slices(evidence: Evidence, process: BusyProcess, cpus: CpuSet) -> str:
+    """Return the weights on these CPUs of the slice of a process, and of the guests' slice.
+
+    The kernel divides the weight of a slice over the CPUs by what runs there. A slice of no more
+    weight than the guests' slice can thus outweigh the few guests of a CPU.
+    """
+    cgroups = evidence.cgroups
+    for path in cgroups.above_guests if cgroups else ():
+        parent, inside = path.rpartition("/")[0], process.cgroup
+        beside = f"{parent}/{inside.removeprefix(f'{parent}/').partition('/')[0]}"
+        weight, guests = (cgroups.above.get(each, 0) if cgroups else 0 for each in (beside, path))
+        here = guests * _part_on(evidence, cpus)
+        if inside.startswith(beside) and beside != path and weight > here:
+            return (
+                f"; its slice {beside} has weight {weight}, and {path} has {float(here):.4g} of"
+                f" its {guests} on these CPUs"
+            )
+    return ""
+
+
+def _part_on(evidence: Evidence, cpus: CpuSet) -> Fraction:
+    """Return the part of the weight of all guests that may be on some of the CPUs."""
+    parts = {True: Fraction(0), False: Fraction(0)}
+    for domain in evidence.host.domains:
+        for vcpu_cpus in domain.vcpu_sets:
+            is_here = bool(evidence.host.present(vcpu_cpus) & cpus)
+            parts[is_here] += Fraction(evidence.host.weight(domain), len(domain.vcpu_sets))
+    return parts[True] / (sum(parts.values()) or 1)
+
+
+def _name(process: BusyProcess) -> str:
+    if process.processes == 1:
+        return f"process {process.name!r} in cgroup {process.cgroup}"
+    return f"{process.processes} small processes in cgroup {process.cgroup}, as {process.name!r},"
+
+
 def _where(process: BusyProcess) -> str:
-    return f"process {process.pid}"
+    many = process.processes > 1
+    return f"processes of cgroup {process.cgroup}" if many else f"process {process.pid}"
 
 
 def _cpus(evidence: Evidence, domains: Iterable[Domain]) -> CpuSet:
@@ -303,11 +402,11 @@ def _real_time(others: Iterable[BusyProcess], cpus: CpuSet) -> Iterator[Finding]
             yield Finding(kind=Kind.REAL_TIME, where=_where(process), found=text)
 
 
-def _overheads(evidence: Evidence, guests: dict[str, Domain]) -> Iterator[Finding]:
+def _overheads(evidence: Evidence, guests: dict[str, Domain], cpus: CpuSet) -> Iterator[Finding]:
     for process in evidence.load.busy:
         domain = guests.get(process.pid)
         spent = evidence.spent.get(domain.uuid or "") if domain else None
-        if domain is None or spent is None:
+        if domain is None or spent is None or not _cpus(evidence, [domain]) & cpus:
             continue
         overhead = process.used - sum(time.ran for time in spent) / evidence.seconds
         if overhead >= _OVERHEAD_CPUS:

@@ -113,8 +113,8 @@ class Kind(Enum):
         "short",
         "the guest wanted more CPU time, and got less than was due: the smallest of what its"
         " shares are sold as, of its floor beside the other guests with a tier, and of its quota",
-        "resolve the other findings first; without other findings, processes that each used"
-        " less than a tenth of a CPU took the time (systemd-cgtop)",
+        "resolve the other findings first; without other findings, audit for a longer --interval,"
+        " and compare with systemd-cgtop",
     )
     OUTWEIGHED = (
         "outweighed",
@@ -203,11 +203,31 @@ class Kind(Enum):
         "write 0 to cpu.idle of the cgroup, then run the audit with --fix: the kernel has lost"
         " the weight",
     )
+    FROZEN = (
+        "frozen",
+        "the kernel runs no thread of the guest, whatever its weight",
+        "write THAWED to freezer.state (cgroup v1) or 0 to cgroup.freeze (v2) of the cgroup",
+    )
+    PARTITION = (
+        "partition",
+        "the kernel divides CPU time between the partition and the guests beside it by the weight"
+        " of the partition; the weights of its guests count only inside",
+        "remove <partition> from the domain XML and start the guest again; or write the sum of the"
+        " weights of its guests to cpu.shares (cgroup v1) or cpu.weight (v2) of the partition",
+    )
+    ISOLATED = (
+        "isolated",
+        "the kernel moves no thread from or to an isolated CPU: vCPUs that may run on several CPUs"
+        " stay where they are, also if all are on one CPU, and no floor holds",
+        "take the CPUs out of isolcpus= (kernel command line), or out of cpu_shared_set, and"
+        " migrate the guests",
+    )
     BUSY = (
         "busy",
         "a process beside the vCPUs took CPU time from a guest that fell short",
-        "limit the process, or give the process CPUs that guests do not use; a thread of QEMU"
-        " that is no vCPU works for the disks and networks of its guest",
+        "limit the process, or give the process CPUs that guests do not use; or raise CPUWeight of"
+        " the guests' slice (systemctl set-property); a thread of QEMU that is no vCPU works for"
+        " the disks and networks of its guest",
     )
     STEAL = (
         "steal",

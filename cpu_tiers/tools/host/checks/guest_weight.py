@@ -41,11 +41,11 @@ def right_weights(domain: Domain, due: int | None) -> tuple[int | None, ...]:
 
 
 def shared_vcpus(
-    domain: Domain, weight: int, host_cpus: CpuSet, dedicated: CpuSet
+    domain: Domain, weight: Fraction | int, host_cpus: CpuSet, dedicated: CpuSet
 ) -> Iterator[SharedVcpus]:
     """Yield the shared vCPUs of a guest by their CPUs, with their part of its weight.
 
-    :param weight: of the cgroup of the guest.
+    :param weight: with which the guest competes with the other guests.
     :param dedicated: the CPUs to which vCPUs are pinned one by one.
     """
     sets = domain.vcpu_sets
@@ -59,7 +59,7 @@ def shared_vcpus(
             continue
         yield SharedVcpus(
             guest=domain.name,
-            weight=Fraction(weight * vcpus, len(sets)),
+            weight=weight * Fraction(vcpus, len(sets)),
             vcpus=vcpus,
             cpus=cpus,
             has_tier=due_weight(domain) is not None,

@@ -93,9 +93,9 @@ def _shut_off_shares(evidence: Evidence) -> int:
 def _shared_vcpus(evidence: Evidence) -> list[SharedVcpus]:
     """Return the shared vCPUs of all guests, with the weights of the cgroups of the guests."""
     host, vcpus = evidence.host, list[SharedVcpus]()
+    weights = evidence.cgroups.competing_weights() if evidence.cgroups else {}
     for domain in host.domains:
-        cgroup = evidence.cgroup(domain)
-        weight = (cgroup and cgroup.weight) or host.weight(domain)
+        weight = weights.get(domain.uuid or "") or host.weight(domain)
         vcpus += shared_vcpus(domain, weight, host.cpus, evidence.dedicated_cpus)
     return vcpus
 

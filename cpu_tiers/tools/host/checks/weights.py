@@ -80,7 +80,10 @@ def _in_kernel(
 ) -> Iterator[str]:
     right = (None, *right_weights(domain, due))
     due = due or DEFAULT_WEIGHT[host.version]
-    # A due weight out of range cannot be in the cgroup; _unusable reports it.
+    # A due weight out of range cannot be in the cgroup; _unusable reports it. With cpu.idle, the
+    # kernel shows another weight and refuses each; check_controls reports that.
+    if cgroup.path in host.idle:
+        return
     if cgroup.weight not in (due, *right) and due in WEIGHTS[host.version]:
         yield f"its cgroup has {_weight(cgroup.weight)}, it must have weight {due}"
 
@@ -177,6 +180,14 @@ def check_controls(evidence: Evidence) -> Iterator[Finding]:
         yield from _limits(cgroups, path, domains.get(guest), path.removeprefix(guest))
     for domain in domains.values():
         yield from _inner(cgroups, domain)
+    for path, inside in cgroups.partitions.items():
+        # The weights of the guests inside count only inside.
+        if cgroups.above[path] != inside and path not in cgroups.idle:
+            text = (
+                f"it has weight {cgroups.above[path]} beside guests, and its guests have weight"
+                f" {inside} together"
+            )
+            yield Finding(kind=Kind.PARTITION, where=f"cgroup {path}", found=text)
     for path, weight in sorted(cgroups.beside.items()):
         yield _foreign(cgroups, path, weight)
 
