@@ -163,9 +163,7 @@ TEXTS = {
     "node": "Run cpu-tiers host audit -f json on the host: the finding oversold names the guests"
     " to move, and cpu-tiers plan relieve --audit plans it.",
     "quota": "The finding quota of cpu-tiers host audit names the cgroup, and says what to write.",
-    "waits": "The guests of the host wait for CPUs in long turns: see cpu-tiers host show, and"
-    " move guests.",
-    "move": "Move guests away, or see the class V of SCS-0100 in docs/reference/entitlement.rst",
+    "waits": "Run cpu-tiers host audit on the host: its findings name the causes.",
     # 20 s a minute for 50 minutes
     "under_class": "gold guests of h had less than the class V of SCS-0100 for 16m 40s of a day",
     "survive": "cpu-tiers plan survive names the worst host, and says how much more must be free.",
@@ -228,7 +226,7 @@ tests:
           - exp_labels: {{severity: ticket, instance: h, tier: gold}}
             exp_annotations:
               summary: "{under_class}"
-              description: "{move}"
+              description: "{cause}"
   # A quota of its flavor stops the guest c, and a quota by hand the guest g. Both wait 0.2 s
   # before each of two runs a second; only g misses something. The watch ends after 30 minutes.
   - interval: 1m

@@ -31,8 +31,8 @@ from cpu_tiers.tools.frame.terminal import WrappingStream, accept_any_text, widt
 USAGE = 2
 """The exit status for wrong usage."""
 
-TERMINATED = 128 + signal.SIGTERM
-"""The exit status after SIGTERM, 143, as of a program that the signal has ended."""
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""The signals that interrupt a command. systemd sends SIGHUP to reload a service."""
 
 
 class _Commands(CommandManager):
@@ -165,28 +165,30 @@ def _run(arguments: Sequence[str]) -> int:
         with suppress(SystemExit):
             app.run(["--help"])
         return USAGE
-    return run_until_sigterm(lambda: app.run(list(arguments)))
+    return run_until_signal(lambda: app.run(list(arguments)))
 
 
-def run_until_sigterm(run: Callable[[], int]) -> int:
-    """Run a command, and interrupt the command if SIGTERM arrives.
+def run_until_signal(run: Callable[[], int]) -> int:
+    """Run a command, and interrupt the command if SIGTERM or SIGHUP arrives.
 
-    If the process was started with SIGTERM ignored, the signal stays ignored.
+    If the process was started with a signal ignored, as nohup(1) does, the signal stays ignored.
 
-    :return: the exit status of ``run``, or :data:`TERMINATED`.
+    :return: the exit status of ``run``, or 128 and the number of the signal, as of a program that
+        the signal has ended.
     """
-    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        return run()
-    arrived = False
+    awaited = [each for each in _ENDING if signal.getsignal(each) is signal.SIG_DFL]
+    arrived = 0
 
-    def interrupt(*_: object) -> None:
+    def interrupt(number: int, _: object) -> None:
         nonlocal arrived
-        arrived = True
+        arrived = number
         # timeout(1) sends the signal twice. The second one must not interrupt the report.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for each in awaited:
+            signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, interrupt)
+    for each in awaited:
+        signal.signal(each, interrupt)
     try:
         status = run()
     except KeyboardInterrupt:
@@ -194,9 +196,9 @@ def run_until_sigterm(run: Callable[[], int]) -> int:
             raise
     finally:
         # After the signal the process ends with the status; a second signal must not end it first.
-        if not arrived:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    return TERMINATED if arrived else status
+        for each in awaited if not arrived else ():
+            signal.signal(each, signal.SIG_DFL)
+    return 128 + arrived if arrived else status
 
 
 MASK = "***"

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from cliff.command import Command
 
 from cpu_tiers.errors import CpuTiersError, InvalidInput
-from cpu_tiers.tools.frame.app import hide, hide_tokens, hide_url, run_until_sigterm
+from cpu_tiers.tools.frame.app import hide, hide_tokens, hide_url, run_until_signal
 from cpu_tiers.tools.frame.numbers import whole_number_from
 from cpu_tiers.tools.frame.terminal import HINT, fit_help
 
@@ -159,7 +159,7 @@ class NovaConfCommand(Command):
         self._given = parsed_args
         with ExitStack() as self._opened:
             # cpu-tiers has done so before it has found the command.
-            return run_until_sigterm(lambda: self._run(parsed_args))
+            return run_until_signal(lambda: self._run(parsed_args))
 
     def _run(self, parsed_args: Namespace) -> int:
         try:

@@ -28,7 +28,9 @@ sys.exit(main(["--config-file", "/dev/null", "host", "watch", "--listen", sys.ar
 """
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+)
 def test_a_signal_ends_the_watch(number: signal.Signals, status: int) -> None:
     command = [sys.executable, "-c", PROGRAM, "127.0.0.1:0"]
     with subprocess.Popen(
