@@ -3,7 +3,7 @@
 import logging
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import accumulate
 from operator import attrgetter
@@ -94,6 +94,19 @@ class HostWatch(NovaConfCommand):
                 _watch(host, parsed_args.interval, partial(_ask_placement, host, conf, name))
 
 
+def pending_changes(guests: Iterable[WatchedGuest], held: Mapping[str, int]) -> int:
+    """Return how many guests hold more shares than their running tier requests.
+
+    nova-api claims a higher tier before nova-compute sets the weight of the guest (decision D113).
+
+    :param held: the shares that each consumer holds, by its uuid.
+    """
+    return sum(
+        guest.claim is not None and held.get(guest.domain.uuid or "", 0) > guest.claim
+        for guest in guests
+    )
+
+
 def tell_file_faults(conf: cfg.ConfigOpts, name: str, held: int) -> int:
     """Log what stops the next start of nova-compute, or loses the shares; return how many faults.
 
@@ -119,6 +132,8 @@ def _ask_placement(host: WatchedHost, conf: cfg.ConfigOpts, name: Callable[[], s
                 with connect(conf) as client:
                     shares = read_shares(client, name())
                     host.sale_by_placement = shares.sale
+                    host.pending_changes = pending_changes(host.reading.guests, shares.held)
+                pause = _ASK_AGAIN_SECONDS if host.pending_changes else pause
                 host.file_faults = tell_file_faults(conf, name(), sum(shares.held.values()))
             except PlacementMisconfigured as error:
                 LOG.info("nova.conf alone says what is sold: %s", str(error).partition(";")[0])
@@ -199,6 +214,7 @@ class WatchCollector:
 
 def _metrics(reading: HostReading) -> Iterator[Metrics]:
     unknown = "Processes with the uuid of a domain that are not under watch"
+    pending = "Guests that hold more shares than their running tier requests"
     faults = "Faults of provider.yaml: nova-compute does not start, or loses shares"
     of_class = "What a vCPU of the class V of SCS-0100 has of a CPU, a core or a thread"
     pressure = "Time in which at least one thread of the machine waited for a CPU (PSI)"
@@ -211,6 +227,7 @@ def _metrics(reading: HostReading) -> Iterator[Metrics]:
         (True, "host_due_seconds", "CPU time that was due to all guests", reading.due),
         (True, "host_missing_seconds", "What all guests did not get", reading.missing),
         (False, "host_shares", "Shares that the host sells", reading.shares),
+        (False, "pending_tier_changes", pending, reading.pending_changes),
         (False, "provider_file_faults", faults, reading.file_faults),
         (False, "class_cpus", of_class, reading.class_cpus),
         (False, "host_weight_shares", "Weights that compete, in shares", reading.weights),

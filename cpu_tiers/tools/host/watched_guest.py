@@ -103,6 +103,7 @@ class WatchedGuest:
     stalls: Stalls
     totals: Totals = field(default_factory=Totals)
     tier: str = ""
+    claim: int | None = None
     sold: float | None = None
     due: float | None = None
     floor: float | None = None
@@ -130,6 +131,8 @@ class HostReading:
     :param class_cpus: what a vCPU of the class V of SCS-0100 has of a CPU.
     :param oversold: the sets of CPUs, such as NUMA nodes, whose guests weigh more than their part
         of the shares.
+    :param pending_changes: how many guests hold more shares than their running tier requests, when
+        Placement was asked last.
     :param file_faults: how many faults the provider.yaml of the host has; 0 while not known.
     """
 
@@ -145,4 +148,5 @@ class HostReading:
     weights: float = 0.0
     class_cpus: float = 0.2
     oversold: tuple[ContestedCpus, ...] = ()
+    pending_changes: int = 0
     file_faults: int = 0

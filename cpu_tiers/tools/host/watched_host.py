@@ -73,6 +73,7 @@ def _with_promise(guest: WatchedGuest, figures: Figures | None, dues: Dues | Non
     """Return a guest with its promise; without unknown numbers."""
     return replace(
         guest,
+        claim=dues.claim if dues else None,
         sold=float(dues.sold) if dues else None,
         due=float(dues.cpus) if dues else None,
         floor=float(figures.floor) if figures else None,
@@ -88,6 +89,7 @@ class WatchedHost:
     :ivar reading: the last reading. Other threads may look at it at any time.
     :ivar sale_by_placement: what the host sells by Placement; ``None`` for what nova.conf says.
         Other threads may set it at any time.
+    :ivar pending_changes: the number of guests whose tier has still to change; as above.
     :ivar file_faults: the number of faults of the provider.yaml of the host; as above.
     """
 
@@ -103,7 +105,7 @@ class WatchedHost:
         """Begin without guests; an InvalidInput if this machine has no cgroups."""
         self.reading = HostReading()
         self.sale_by_placement: Sale | None = None
-        self.file_faults = 0
+        self.pending_changes = self.file_faults = 0
         self._promises = HostPromises(host, conf)
         self._due = self._missing = 0.0
         self._weigh_at = self._weights = 0.0
@@ -161,6 +163,7 @@ class WatchedHost:
             weights=self._weights,
             class_cpus=self._promises.class_cpus,
             oversold=self._oversold,
+            pending_changes=self.pending_changes,
             file_faults=self.file_faults,
         )
 

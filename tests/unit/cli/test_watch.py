@@ -11,6 +11,7 @@ import pytest
 
 from cpu_tiers.placement.errors import PlacementMisconfigured, PlacementUnavailable
 from cpu_tiers.tools.host import watch
+from cpu_tiers.tools.host.watched_guest import HostReading
 from cpu_tiers.tools.tiers.sold import HostShares
 from tests.unit.tiers.sales import sale
 
@@ -48,7 +49,9 @@ def test_placement_is_asked_again_after_every_failure(
     monkeypatch.setattr(watch, "tell_file_faults", told)
     monkeypatch.setattr(watch, "_ASK_SECONDS", 0.0)
     monkeypatch.setattr(watch, "_ASK_AGAIN_SECONDS", 0.0)
-    host: Any = SimpleNamespace(sale_by_placement=None, file_faults=0)
+    host: Any = SimpleNamespace(
+        sale_by_placement=None, pending_changes=0, file_faults=0, reading=HostReading()
+    )
     watch._ask_placement(host, SimpleNamespace(), lambda: "one")  # type: ignore[arg-type]
     assert asked_again.wait(10)
     assert host.sale_by_placement == sale(8, 800)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cpu_tiers.tools.host.watch import pending_changes
 from cpu_tiers.tools.libvirt.connection import LibvirtUnavailable
 from tests.unit.cgroup.layouts import KINDS, Kind
 from tests.unit.cli.watched import GOLD, PLAIN, Machine
@@ -168,6 +169,31 @@ def test_a_tier_that_changes_while_the_guest_runs(
     assert machine.described == [{GOLD}] * 3
     machine.read(60)
     assert len(machine.described) == 3
+
+
+@pytest.mark.parametrize(
+    ("held", "pending"),
+    [
+        pytest.param({GOLD: 100, PLAIN: 0}, 0, id="each holds what its tier requests"),
+        pytest.param({GOLD: 200}, 1, id="Gold is to be twice as much"),
+        pytest.param({GOLD: 100, PLAIN: 50}, 1, id="a guest without a tier is to have a tier"),
+        pytest.param({}, 0, id="a migration holds the shares"),
+        pytest.param({"another": 300}, 0, id="no guest of the host"),
+    ],
+)
+def test_guests_whose_tier_has_still_to_change(
+    tmp_path: Path, held: dict[str, int], pending: int
+) -> None:
+    machine = Machine(tmp_path)
+    machine.start(GOLD)
+    machine.start(PLAIN)
+    machine.read()
+    guests = machine.watched.reading.guests
+    assert [guest.claim for guest in guests] == [100, 0]
+    assert pending_changes(guests, held) == pending
+    machine.watched.pending_changes = pending
+    machine.read()
+    assert machine.watched.reading.pending_changes == pending
 
 
 def test_a_guest_that_was_started_again_is_new(tmp_path: Path) -> None:

@@ -36,11 +36,13 @@ class Dues:
     :param sold: CPUs of the whole guest; 0 without a tier.
     :param vcpus: the CPUs that are due to each vCPU, without the quotas of the guest.
     :param cap: the CPUs that the quotas of the guest leave its vCPUs; ``None`` without quotas.
+    :param claim: the VCPU_SHARES that the tier of the guest requests.
     """
 
     sold: Fraction
     vcpus: tuple[Fraction, ...]
     cap: Fraction | None = None
+    claim: int = 0
 
     @property
     def cap_cpus(self) -> float | None:
@@ -70,14 +72,14 @@ def dues_of(host: Occupancy, dedicated_cpus: CpuSet, sale: Sale | None) -> Mappi
         count = sum(shared)
         claim = requested_amounts(domain, host.shared_cpus if count else CpuSet())[VCPU_SHARES]
         if not claim or sale is None:
-            return Dues(sold=ZERO, vcpus=(ZERO,) * len(shared), cap=domain.cap)
+            return Dues(sold=ZERO, vcpus=(ZERO,) * len(shared), cap=domain.cap, claim=claim)
         sold, sets = sale.sold(claim, count), list(map(host.present, domain.vcpu_sets))
         vcpus = []
         for cpus, floor, is_shared in zip(sets, floors[domain.name], shared, strict=True):
             on_set = sets.count(cpus)
             kept = kept_of(claim * on_set // count, on_set, cpus)
             vcpus.append(min(sold / count, max(floor, kept)) if is_shared else ZERO)
-        return Dues(sold=sold, vcpus=tuple(vcpus), cap=domain.cap)
+        return Dues(sold=sold, vcpus=tuple(vcpus), cap=domain.cap, claim=claim)
 
     return {domain.name: dues(domain) for domain in host.domains}
 
