@@ -202,3 +202,12 @@ def test_a_guest_without_a_tier_is_none_with_a_tier_at_the_least_weight() -> Non
     host = evidence(GOLD, PLAIN, found=found, shares=600, untiered=2)
     (finding,) = check_oversold(host)
     assert "with a tier have 100, 1 without a tier have 1024" in finding.found
+
+
+def test_nobody_leaves_a_node_for_a_weight_that_somebody_raised() -> None:
+    """50 + 100 of 400 are sold; the raised weight of 400 makes it 500."""
+    found = cgroups(a0=400, a1=100)
+    host = evidence(*on_node(CPU0, 50, 100), found=found, shares=800)
+    (finding,) = check_oversold(host)
+    assert (finding.where, finding.do) == ("CPU 0", None)
+    assert finding.found.startswith("500 shares compete")

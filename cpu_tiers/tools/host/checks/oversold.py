@@ -6,8 +6,8 @@ for each set of CPUs on which guests compete, such as a NUMA node, and its part 
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from cpu_tiers.tools.host.checks.evidence import Evidence
@@ -114,8 +114,12 @@ def check_oversold(evidence: Evidence) -> Iterator[Finding]:
         )
         yield Finding(kind=Kind.OVERSOLD, where="host", found=", ".join([text, *_parts(weights)]))
     domains = {domain.name: domain for domain in evidence.host.domains}
+    with_due_weights = replace(evidence, cgroups=None)
+    legal = {each.cpus: each for each in oversold_sets(_shared_vcpus(with_due_weights), sale)}
     for contested in oversold_sets(_shared_vcpus(evidence), sale):
-        yield from _of_set(contested, domains, evidence.step)
+        # Nobody has to leave for a weight that somebody changed.
+        leaving = least_leaving(legal[contested.cpus]) if contested.cpus in legal else ()
+        yield from _of_set(contested, leaving, domains, evidence.step)
 
 
 def oversold_sets(vcpus: Collection[SharedVcpus], sale: Sale) -> Iterator[ContestedCpus]:
@@ -135,7 +139,7 @@ _WITHOUT_NODES = (
 
 
 def _of_set(
-    contested: ContestedCpus, domains: Mapping[str, Domain], step: Step
+    contested: ContestedCpus, leaving: Sequence[str], domains: Mapping[str, Domain], step: Step
 ) -> Iterator[Finding]:
     """Yield the finding of an oversold set of CPUs, and one for each guest that should leave."""
     where = f"CPU {contested.cpus}"
@@ -146,7 +150,9 @@ def _of_set(
         f" that the host sells is {float(contested.shares):.6g}: while all are busy, a share keeps"
         f" {float(contested.kept):.1%} of what it is sold as{beside}"
     )
-    leaving = least_leaving(contested)
+    if not leaving:
+        yield Finding(kind=Kind.OVERSOLD, where=where, found=text)
+        return
     do = f"migrate {' and '.join(leaving)} to other hosts (cpu-tiers plan relieve --audit)"
     if step < Step.NUMA:
         do += _WITH_NODES if step.has_driver else _WITHOUT_NODES
