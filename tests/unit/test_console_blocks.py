@@ -43,6 +43,10 @@ NOT_RUN = {
     ),
     ("docs/install/tempest.rst", "tempest run"): "tests/cloud/test_tempest.py runs it.",
     (
+        "docs/admin/reading.rst",
+        "cloud show --databases",
+    ): "tests/functional/cli/test_databases.py runs the command on databases of its own.",
+    (
         "docs/cli/openstack-client.rst",
         "openstack --os-cloud production cpu tier explain",
     ): "tests/functional/cli/test_openstack_client.py runs the command on a cloud of its own.",

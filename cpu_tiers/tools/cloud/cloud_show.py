@@ -102,7 +102,8 @@ def _read(parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> _G
     """
     faults = FaultList()
     tiers = faults.read(read_tiers, parsed_args) or ()
-    _check_combinations(parsed_args, faults)
+    _check_page(parsed_args, faults)
+    _check_metrics(parsed_args, faults)
     reports = [faults.read(read_audit_file, file) for file in parsed_args.audit]
     cloud = faults.read(cloud_source)
     faults.raise_if_any()
@@ -110,14 +111,18 @@ def _read(parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> _G
     return tiers, [report for report in reports if report], cloud
 
 
-def _check_combinations(parsed_args: Namespace, faults: FaultList) -> None:
-    """Refuse arguments without their companions."""
+def _check_page(parsed_args: Namespace, faults: FaultList) -> None:
+    """Refuse arguments of the page without the page."""
     if parsed_args.audit and not parsed_args.html:
         faults.add("--audit", "given without --html", "give both: the page shows the audits")
     if parsed_args.names and not parsed_args.html:
         faults.add("--names", "given without --html", "give both: the page shows the servers")
     if parsed_args.names and parsed_args.snapshot:
         faults.add("--names", "given with --snapshot, which has no names", "give only one")
+
+
+def _check_metrics(parsed_args: Namespace, faults: FaultList) -> None:
+    """Refuse arguments of the metrics without the metrics."""
     if parsed_args.cloud_label and parsed_args.prometheus is None:
         faults.add("--cloud-label", "given without --prometheus", "give both")
     if parsed_args.survive and parsed_args.prometheus is None:

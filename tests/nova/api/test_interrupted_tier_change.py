@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pkgutil import resolve_name
-from typing import Any, ClassVar
+from typing import Any
 
 import fixtures
 import pytest
@@ -196,16 +196,17 @@ class TestMoved(base.LibvirtMigrationMixin, TierChanges):
 class TestKilled(TierChanges):
     """A process ends between two writes. A start of nova-compute, or a resize, mends all."""
 
-    powers_off: ClassVar[bool] = False
-    """Whether the host goes down with the process, and Nova starts its guests again."""
-
     def setUp(self) -> None:
         super().setUp()
+        self.powers_off = False
         self.kills = self.useFixture(Kills())
         self.server = self.boot_on("one", self.flavors["silver"])
 
     def settle(self) -> None:
-        """Do what nova-compute does for the server when it starts."""
+        """Do what nova-compute does for the server when it starts.
+
+        If the host has gone down with the process, Nova starts its guests again.
+        """
         if self.powers_off:
             connection = self.computes["one"].driver._host.get_connection()
             connection.lookupByUUIDString(self.server).destroy()
@@ -251,6 +252,13 @@ class TestKilled(TierChanges):
         return range(draws.SEED % draws.DAYS, writes, draws.DAYS)
 
     def test_nova_api_ends(self) -> None:
+        self.end_nova_api()
+
+    def test_nova_api_ends_and_the_host_is_powered_off(self) -> None:
+        self.powers_off = True
+        self.end_nova_api()
+
+    def end_nova_api(self) -> None:
         """Twelve writes of a change, between which nova-api may end."""
         self.useFixture(fixtures.MockPatchObject(ComputeAPI, "inject_network_info"))
         for tier, other in (("gold", "bronze"), ("bronze", "gold")):
@@ -269,6 +277,13 @@ class TestKilled(TierChanges):
                 self.change("silver")
 
     def test_nova_compute_ends(self) -> None:
+        self.end_nova_compute()
+
+    def test_the_host_is_powered_off(self) -> None:
+        self.powers_off = True
+        self.end_nova_compute()
+
+    def end_nova_compute(self) -> None:
         """In a change, and in its revert."""
         self.useFixture(fixtures.MockPatchObject(ComputeAPI, "inject_network_info"))
         for tier in ("gold", "bronze"):
@@ -291,12 +306,6 @@ class TestKilled(TierChanges):
         if reverts:
             self.report(self.server)
             self.api.post_server_action(self.server, {"revertResize": {}})
-
-
-class TestPoweredOff(TestKilled):
-    """The same, and the host is powered off at that moment."""
-
-    powers_off = True
 
 
 class TestMany(TierChanges):

@@ -3,8 +3,8 @@
 import json
 import threading
 import time
-from collections import ChainMap, Counter
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,11 +16,10 @@ import pytest
 from nova import context, objects
 from nova.compute import api
 from nova.conductor.api import ComputeTaskAPI
-from nova.limit import local, placement
+from nova.limit import placement
 from nova.scheduler.client.report import SchedulerReportClient
 from nova.scheduler.utils import ResourceRequest
 from nova.tests.functional.api.client import OpenStackApiException
-from oslo_limit import fixture
 from oslo_limit.exception import SessionInitError
 
 from cpu_tiers.conf import quota
@@ -33,41 +32,13 @@ from tests.nova.cloud import MULTIPLIER, SHARES, Cloud
 from tests.nova.computes import PLAIN, Computes
 from tests.nova.kinds import NODES_OF_SEVEN
 from tests.nova.traffic import Traffic
+from tests.nova.unified_limits import OF_NOVA, limit
 
-ANY = 1000
 CLASS = f"class:{SHARES}"
 USAGES = "GET /usages"
 CONNECTION = "oslo_limit.limit._get_keystone_connection"
 OTHER_IMAGE = "a2459075-d96c-40d5-893e-577ff92e721c"
 """Of Nova's stand-in for Glance, which boots servers of another image."""
-
-
-def limit(cloud: Computes, limits: MutableMapping[str, int]) -> Any:
-    """Have Keystone answer with these limits, also once they change, to each release of Nova.
-
-    :returns: the stand-in of the connection to Keystone, which notes its calls.
-    """
-    of_api = dict.fromkeys((*local.API_LIMITS, *local.DB_LIMITS), ANY)
-    registered = ChainMap(limits, of_api)
-    connection = cloud.useFixture(fixture.LimitFixture(registered, {})).mock_conn
-    find = connection.registered_limits.side_effect
-
-    def registered_limits(**wanted: Any) -> Any:
-        """Return all limits if the request names no limit: the older fixtures do not."""
-        if "resource_name" in wanted:
-            return find(**wanted)
-        return [
-            SimpleNamespace(resource_name=name, default_limit=limit)
-            for name, limit in registered.items()
-        ]
-
-    connection.registered_limits.side_effect = registered_limits
-    cloud.flags(endpoint_id="nova", group="oslo_limit")
-    cloud.useFixture(fixtures.MockPatch("nova.utils.get_sdk_adapter", lambda *_, **__: connection))
-    return connection
-
-
-OF_NOVA = dict.fromkeys(("servers", "class:VCPU", "class:PCPU", "class:MEMORY_MB"), 100_000)
 
 
 class TestUnifiedLimits(Cloud):

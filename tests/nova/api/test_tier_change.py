@@ -17,9 +17,9 @@ from cpu_tiers.conf import libvirt, quota
 from cpu_tiers.model.names import TIER_CHANGE_TRAIT
 from cpu_tiers.nova import options, tier_changes
 from cpu_tiers.nova.api.features import API
-from tests.nova.api.test_shares_quota import OF_NOVA, limit
 from tests.nova.computes import MULTIPLIER, PLAIN, SHARES
 from tests.nova.tier_changes import TierChanges
+from tests.nova.unified_limits import OF_NOVA, limit
 
 LIVE = ("live_tier_change", "Success", None)
 

@@ -3,7 +3,7 @@
 import fixtures
 from nova.compute.rpcapi import ComputeAPI
 
-from tests.nova.commands.test_audit_remedies import HostCommands, KeepsFlavor
+from tests.nova.commands.host_commands import HostCommands, KeepsFlavor
 from tests.nova.computes import SHARES
 from tests.nova.tier_changes import TierChanges
 
