@@ -34,12 +34,14 @@ LIMITS = {
     "a host to its inventories, with NUMA nodes": (1450, 1450),
     "explain, from a snapshot": (3000, 3650),
     "explain, live": (3000, 3950),
-    "plan room": (2850, 4000),
-    "host audit": (3850, 3950),
+    "plan room": (2850, 4150),
+    "host audit": (3850, 4250),
 }
 """The goal of each flow, and the lines that fail: a flow that grows is a decision.
 
-The goals of the last two flows are their lines before a plan asked Nova what it may move.
+The goals of the last two flows are their lines before a plan asked Nova what it may move. The
+limits of both were raised for what Nova's filters and pools refuse to a plan, and for what the
+audit names: the CPU sets, and each thief of CPU time.
 """
 
 
