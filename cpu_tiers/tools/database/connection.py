@@ -93,8 +93,8 @@ class Reader:
             self.close()
             raise
 
-    def rows(self, query: sa.Select[Any], *, are_large: bool = False) -> Iterator[sa.Row[Any]]:
-        """Yield the rows of a query; they are read before the next query begins.
+    def rows(self, query: sa.Select[Any], *, are_large: bool = False) -> Iterator[Any]:
+        """Yield the rows of a query, tuples; they are read before the next query begins.
 
         :param are_large: keep only a part of the rows in memory at a time, which takes longer.
         """

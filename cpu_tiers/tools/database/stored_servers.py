@@ -115,7 +115,7 @@ class NovaDatabases:
             if reader:
                 reader.close()
 
-    def _listed(self, of: sa.TableClause) -> list[sa.Row[Any]]:
+    def _listed(self, of: sa.TableClause) -> list[Any]:
         return list(self._api.rows(sa.select(of).order_by(of.c.id)))
 
     def _cell(
@@ -128,7 +128,7 @@ class NovaDatabases:
             LOG.warning("The answer is without a cell, and its servers are on no host: %s", error)
             return _Cell(number, uuid, None)
 
-    def _of_cells(self, query: sa.Select[Any]) -> Iterator[sa.Row[Any]]:
+    def _of_cells(self, query: sa.Select[Any]) -> Iterator[Any]:
         for cell in self._cells:
             if cell.reader:
                 yield from cell.reader.rows(query)
@@ -312,7 +312,7 @@ def _filled(url: str, default: str, name: str) -> str:
         ) from error
 
 
-def _by_number(rows: Iterable[sa.Row[Any]]) -> dict[int, list[tuple[Any, ...]]]:
+def _by_number(rows: Iterable[Any]) -> dict[int, list[tuple[Any, ...]]]:
     """Return the rest of each row by its first column."""
     numbers: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
     for number, *rest in rows:
@@ -396,7 +396,7 @@ class _Images:
         self._of: dict[str, tuple[tuple[str, str], ...]] = {}
         self._properties = cache(lambda *metadata: _properties(metadata))
 
-    def read(self, rows: Iterable[sa.Row[Any]]) -> None:
+    def read(self, rows: Iterable[Any]) -> None:
         """Keep what Nova stores beside the servers of a cell; each pair is kept once."""
         pairs: dict[tuple[str, str], tuple[str, str]] = {}
         self._of.clear()
