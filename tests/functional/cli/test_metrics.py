@@ -48,7 +48,7 @@ def test_metrics(host: Evidence, tmp_path: Path) -> None:
     assert values.pop(("audit_timestamp_seconds", "")) > 1.7e9
     kinds = {label: n for (name, label), n in values.items() if name == "audit_findings"}
     assert {label for label, n in kinds.items() if n} == {"weight", "short"}
-    assert len(kinds) == 27
+    assert len(kinds) == 30
     assert {key: n for key, n in values.items() if key[0] != "audit_findings"} == {
         ("audit_interval_seconds", ""): 10.0,
         ("guest_weight", "gold"): 75.0,

@@ -104,7 +104,11 @@ def test_a_file_for_other_providers_is_no_obstacle(show: Command, site: Path, te
         pytest.param("a: [\nroot:x:0:0", "no YAML in line 2", id="no YAML, which is not shown"),
         pytest.param("- a\n", "no mapping", id="a list"),
         pytest.param("meta: {}\n", "schema_version is not '1.0'", id="no version"),
-        pytest.param(HEAD + "providers: [{}]\n", "its is no mapping", id="no identification"),
+        pytest.param(
+            HEAD + "providers: [{}]\n",
+            "(the identification of a provider is no mapping)",
+            id="no identification",
+        ),
     ],
 )
 def test_a_file_with_which_nova_compute_does_not_start(

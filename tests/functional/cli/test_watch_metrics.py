@@ -125,6 +125,6 @@ def test_every_metric_that_is_read_exists(
 def test_every_recorded_series_is_used_and_exists() -> None:
     text = RULES.read_text()
     recorded = re.findall(r"record: (\S+)", text)
-    used = set(re.findall(r"(?<!record: )instance_tier:\w+:\w+", text))
+    used = set(re.findall(r"(?<!record: )\b(?:instance_)?tier:\w+:\w+", text))
     assert set(recorded) == used
-    assert len(recorded) == 5
+    assert len(recorded) == 6
