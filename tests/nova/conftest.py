@@ -38,6 +38,7 @@ SLOW = (
     "test_audit_remedies",
     "test_fault_law",
     "test_heal_",
+    "test_interrupted_tier_change",
     "test_life_",
     "test_mediated_devices",
     "test_novas_reshapes",
@@ -46,6 +47,7 @@ SLOW = (
     "test_numa_reshape",
     "test_port_plan",
     "test_reshape",
+    "test_tier_change",
 )
 """The beginnings of the names of modules that take minutes: half of their tests run a day."""
 
