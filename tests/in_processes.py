@@ -3,8 +3,8 @@
 ``python tests/in_processes.py ARGUMENTS OF PYTEST`` is for tests/nova: eventlet,
 with which Nova patches threads, makes the workers of pytest-xdist hang. Each process
 collects all tests, and takes the next class that no other process has taken, so
-all end at about the same time. There is a process more than CPUs: a process
-waits for a quarter of its time. The first process prints as it runs, and the output of
+all end at about the same time. There are two processes more than CPUs: a process
+waits for half of its time. The first process prints as it runs, and the output of
 the others follows. The exit status is that of a process that failed; 5 (no tests) of a
 process is no failure. A test in which a process ends, such as by ``os._exit``, is named.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-PROCESSES = min(8, len(os.sched_getaffinity(0)) + 1)
+PROCESSES = min(8, len(os.sched_getaffinity(0)) + 2)
 """A process takes 600 MiB of memory."""
 
 FOLDER = "CPU_TIERS_TAKEN"
