@@ -160,8 +160,9 @@ def test_what_is_due_in_a_contest_and_what_of_it_is_missing() -> None:
         Fraction(2, 3),
         0,
     ]
-    # On CPU 0, 100 beside 200 of Gold, all of it there, and 2 of the guest without a tier
-    assert dues["bronze"].cpus == Fraction(100, 302)
+    # CPU 0 carries 100 beside 200 of Gold, and its part is 150 of the 300 shares. On a CPU that is
+    # sold full, 100 of 150 are due.
+    assert dues["bronze"].cpus == Fraction(100, 150)
     assert dues["untiered"].cpus == 0
 
 
