@@ -115,18 +115,18 @@ def _connected(sets: Iterable[frozenset[int]]) -> list[frozenset[int]]:
 
 
 def least_leaving(contested: ContestedCpus) -> tuple[str, ...]:
-    """Return the fewest guests with a tier whose leaving brings the CPUs back to their shares.
+    """Return the fewest guests whose leaving brings the guests with a tier back to the shares.
 
-    Of equally few guests, the last guest is as light as possible. The result has all guests with a
-    tier if their leaving does not suffice.
+    Guests without a tier do not count: no guest with a tier has to leave because of their weight.
+    Of equally few guests, the last guest is as light as possible.
     """
     weights = defaultdict[str, Fraction](Fraction)
     for member in contested.members:
         if member.has_tier:
             weights[member.guest] += member.weight
     by_weight = sorted(weights, key=lambda guest: (-weights[guest], guest))
-    excess, leaving = contested.weight - contested.shares, list[str]()
-    while excess > 0 and len(leaving) < len(by_weight):
+    excess, leaving = sum(weights.values()) - contested.shares, list[str]()
+    while excess > 0:
         # One guest may suffice: the lightest of these. Otherwise, the heaviest guest leaves.
         enough = [g for g in by_weight if g not in leaving and weights[g] >= excess]
         leaving.append(enough[-1] if enough else by_weight[len(leaving)])

@@ -169,11 +169,13 @@ def test_a_node_that_carries_more_than_its_part_is_oversold_on_a_host_that_is_no
 
 
 def test_guests_without_a_tier_on_a_node() -> None:
-    # In cgroup v2: 350 + 100 of 400.
-    (found, _) = nodes(*on_node(CPU0, 350), guest("plain", None, CPU0))
-    assert found[1].endswith(
+    """In cgroup v2: 350 + 100 of 400. The guest with a tier need not leave for the other."""
+    host = evidence(*on_node(CPU0, 350), guest("plain", None, CPU0), shares=800)
+    (finding,) = check_oversold(host)
+    assert finding.found.endswith(
         "keeps 88.9% of what it is sold as, guests without a tier have 100 of that"
     )
+    assert finding.remedy(Step.DRIVER).startswith("resize the servers without a tier")
 
 
 def test_nodes_that_carry_their_part_are_not_oversold() -> None:
@@ -194,6 +196,15 @@ def test_the_remedy_of_a_node_works_on_the_step(step: Step, words: str) -> None:
     remedy = first.remedy(step)
     assert remedy.startswith("migrate a1 to other hosts (cpu-tiers plan relieve --audit)")
     assert words in remedy
+
+
+def test_the_remedy_of_a_guest_is_its_own() -> None:
+    host = evidence(*on_node(CPU0, 300, 200), shares=800)
+    _, of_guest = check_oversold(host)
+    assert (of_guest.where, of_guest.do) == (
+        "guest a1",
+        "migrate the guest to another host (cpu-tiers plan relieve --audit)",
+    )
 
 
 def test_a_guest_without_a_tier_is_none_with_a_tier_at_the_least_weight() -> None:

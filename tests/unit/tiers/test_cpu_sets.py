@@ -117,7 +117,16 @@ def test_the_fewest_guests_that_bring_a_set_back(weights: list[int], leaving: li
     assert list(least_leaving(contested)) == leaving
 
 
-def test_a_guest_without_a_tier_is_not_sent_away() -> None:
-    (contested,) = sets_of([(100, NODE0), (300, NODE0), (1024, NODE0)], untiered=1)
-    # 1024 are too much: both guests with a tier do not suffice
-    assert least_leaving(contested) == ("g1", "g0")
+@pytest.mark.parametrize(
+    ("weights", "leaving"),
+    [
+        pytest.param((100, 300, 1024), (), id="400 of 400 with a tier: only 1024 are too much"),
+        pytest.param((150, 300, 1024), ("g0",), id="450 of 400 with a tier, and 1024"),
+        pytest.param((1024,), (), id="nobody with a tier"),
+    ],
+)
+def test_a_guest_without_a_tier_sends_nobody_away(
+    weights: tuple[int, ...], leaving: tuple[str, ...]
+) -> None:
+    (contested,) = sets_of([(weight, NODE0) for weight in weights], untiered=1)
+    assert least_leaving(contested) == leaving

@@ -159,7 +159,10 @@ def _of_set(
     yield Finding(kind=Kind.OVERSOLD, where=where, found=text, do=do)
     for name in leaving:
         text = f"{where} would be sold no more than its part without {' and '.join(leaving)}"
-        yield Finding.of_guest(Kind.OVERSOLD, domains[name], text)
+        guest = Finding.of_guest(Kind.OVERSOLD, domains[name], text)
+        yield replace(
+            guest, do="migrate the guest to another host (cpu-tiers plan relieve --audit)"
+        )
 
 
 def _parts(weights: SharedWeights) -> Iterator[str]:
