@@ -9,6 +9,7 @@ Source: MariaDB, "START TRANSACTION"; PostgreSQL, "SET TRANSACTION"; SQLite, "PR
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
@@ -119,6 +120,8 @@ class Reader:
 def _connected(url: sa.URL) -> sa.Connection:
     dialect = url.get_backend_name().replace("mariadb", "mysql")
     seconds = {} if dialect == "sqlite" else {"connect_timeout": _SECONDS}
+    if dialect == "sqlite" and url.database:  # else a file that is missing would be made
+        url = url.set(database=f"file:{quote(url.database)}", query={"mode": "ro", "uri": "true"})
     engine = sa.create_engine(url, poolclass=NullPool, connect_args=seconds)
     options = _ISOLATED if dialect != "sqlite" else {}
     connection = engine.connect().execution_options(**options)

@@ -262,6 +262,14 @@ def test_an_address_that_is_wrong(
         assert form not in said.stdout + said.stderr
 
 
+def test_a_file_that_is_missing_is_not_made(run: Command, save: Command, tmp_path: Path) -> None:
+    missing = tmp_path / "placement?of #1"
+    conf = save(f"[placement_database]\nconnection = sqlite:///{missing}\n")
+    said = run("--config-file", conf, "cloud", "show", "--databases", status=1).stderr
+    assert said.startswith("Placement's database does not answer: unable to open database file")
+    assert list(tmp_path.glob("placement*")) == []
+
+
 def test_one_source(run: Command, conf: Path, tmp_path: Path) -> None:
     start = ("--config-file", conf, "cloud", "show", "--databases")
     said = run(*start, "--snapshot", tmp_path / "cloud.json", status=1).stderr
