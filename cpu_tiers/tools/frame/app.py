@@ -38,8 +38,8 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 class _Commands(CommandManager):
     """The commands of the program, each of which is imported when it is run.
 
-    cliff's own manager reads entry points, and imports all commands to learn their names. The
-    list of the help imports them to learn what they do.
+    cliff's own manager reads entry points, and imports all commands to learn their names; cliff's
+    help imports all commands to learn their descriptions.
     """
 
     def load_commands(self, namespace: str) -> None:
