@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import sqlalchemy
@@ -26,6 +26,12 @@ WAITING = {
 }
 """The sessions that wait for a row, and whether their transactions have written others."""
 
+PAUSE = 0.15
+"""Seconds between two looks.
+
+MariaDB makes ``innodb_trx`` anew only if nobody has looked for a tenth of a second.
+"""
+
 SESSION = {
     "mysql": "SELECT id FROM information_schema.processlist WHERE id = {}",
     "postgresql": "SELECT pid FROM pg_stat_activity WHERE pid = {}",
@@ -47,7 +53,7 @@ def in_the_middle(database: Database, send: Callable[[], Any], act: Callable[[in
         answer = executor.submit(send)
         waiting: list[Any] = []
         while not (answer.done() or waiting):
-            time.sleep(0.01)
+            wait([answer], PAUSE)
             waiting = database.select(WAITING[kind])
         for session, has_written in waiting:
             if has_written:
