@@ -56,7 +56,7 @@ def blocks(page: str) -> list[Block]:
     text = (ROOT / page).read_text()
     if page.endswith(".md"):
         return [
-            Block(text=re.sub(r"^(?=.)", "$ ", lines, flags=re.MULTILINE), console=True)
+            Block(text=re.sub(r"^(?=\S)", "$ ", lines, flags=re.MULTILINE), console=True)
             for lines in _SHELL.findall(text)
         ]
     return [
@@ -73,11 +73,11 @@ def steps(page: str) -> list[Step]:
 def commands(block: str) -> list[Step]:
     """Return the commands of a block of a terminal session, each with its output.
 
-    A command goes on in the next line after a backslash or a pipe.
+    A command goes on in the next line after a backslash, a pipe or ``&&``.
     """
     assert block.startswith(("$ ", "# ")), f"the block begins without a prompt:\n{block}"
     parts = re.findall(
-        r"^[$#] ((?:.*[\\|]\n)*.*)\n?((?:(?![$#] ).*(?:\n|\Z))*)", block, re.MULTILINE
+        r"^[$#] ((?:.*(?:[\\|]|&&)\n)*.*)\n?((?:(?![$#] ).*(?:\n|\Z))*)", block, re.MULTILINE
     )
     return [Step(command=command, output=output) for command, output in parts]
 

@@ -34,9 +34,9 @@ def test_commands_of_a_terminal_session() -> None:
     ]
 
 
-def test_a_command_goes_on_after_a_pipe_and_after_a_backslash() -> None:
-    assert page.commands("$ ls |\n    sort \\\n    -u\n| x |\n$ id") == [
-        Step(command="ls |\n    sort \\\n    -u", output="| x |\n"),
+def test_a_command_goes_on_after_a_pipe_a_backslash_and_two_ampersands() -> None:
+    assert page.commands("$ ls |\n    sort \\\n    -u &&\n    true\n| x |\n$ id") == [
+        Step(command="ls |\n    sort \\\n    -u &&\n    true", output="| x |\n"),
         Step(command="id"),
     ]
 
