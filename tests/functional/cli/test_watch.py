@@ -37,7 +37,7 @@ def test_a_signal_ends_the_watch(number: signal.Signals, status: int) -> None:
         command,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as in a terminal
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # as in a terminal
     ) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "configuration: /dev/null\n"
