@@ -41,15 +41,23 @@ SLOW = (
     "test_interrupted_tier_change",
     "test_life_",
     "test_mediated_devices",
+    "test_mixed",
+    "test_movable",
+    "test_moves",
     "test_novas_reshapes",
     "test_numa_pinning",
     "test_numa_plan",
     "test_numa_reshape",
+    "test_places",
+    "test_plan",
     "test_port_plan",
+    "test_qos_ports",
     "test_reshape",
+    "test_shares_quota",
     "test_tier_change",
+    "test_tiers",
 )
-"""The beginnings of the names of modules that take minutes: half of their tests run a day."""
+"""The beginnings of the names of modules that take a minute or more: half of their tests run a day."""
 
 seams.remove(SEAMS)
 
