@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ OF_GOALS = 10_000
 
 SERVERS_OF_HOST = 30
 GOALS = {"providers": (6.0, 500.0, 0.5), "providers and servers": (40.0, 1500.0, None)}
-"""CPU seconds, megabytes and CPU seconds of the database for 10,000 hosts."""
+UNITS = ("CPU s", "MB", "CPU s of the database")
+"""What the goals for 10,000 hosts are about."""
 
 NOW = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
 CELLS = {"nova_cell0": "00000000-0000-0000-0000-000000000000"}
@@ -241,6 +243,18 @@ def cpu_seconds(program: str) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def best(program: str, rounds: int, *command: str) -> tuple[float, ...]:
+    """Return the least CPU seconds, megabytes and CPU seconds of a database that a command takes.
+
+    The database goes on with what was written before, so one round has more than its reading.
+    """
+    costs = []
+    for _ in range(rounds):
+        before = cpu_seconds(program)
+        costs.append((*taken(*command), cpu_seconds(program) - before))
+    return tuple(min(values) for values in zip(*costs, strict=True))
+
+
 def written_cloud(hosts: int) -> dict[str, Any]:
     """Return the document of the cloud, with the traits of CPUs."""
     document = large_cloud(hosts, NODES)
@@ -280,7 +294,8 @@ def measure(database: str, hosts: int, servers: int, folder: Path) -> Iterator[R
         conf, file = folder / "cloud.conf", folder / "cloud.json"
         command = ("--config-file", str(conf), "cloud", "snapshot", str(file), "--databases")
         conf.write_text(f"[placement_database]\nconnection = {url}\n")
-        empty = taken(*command, "--no-flavors")
+        cost_of = partial(best, program[database], 3 if DRAW else 1)
+        empty = cost_of(*command, "--no-flavors")
         fill(url, document)
         lines = ["[DEFAULT]\nservice_down_time = 86400\n"]
         lines += [f"[placement_database]\nconnection = {url}\n"]
@@ -292,26 +307,16 @@ def measure(database: str, hosts: int, servers: int, folder: Path) -> Iterator[R
             readings["providers and servers"] = ()
         conf.write_text("".join(lines))
         for what, arguments in readings.items():
-            before = cpu_seconds(program[database])
-            cost = taken(*command, *arguments)
-            stored_seconds = cpu_seconds(program[database]) - before
+            cost = cost_of(*command, *arguments)
             check(json.loads(file.read_text()), document, hosts, hosts * servers * (not arguments))
-            seconds, megabytes, of_database = GOALS[what]
-            start = zip(cost, empty, (seconds, megabytes), strict=True)
-            for (value, base, goal), unit in zip(start, ("CPU s", "MB"), strict=True):
-                allowed = base + (goal - base) * hosts / OF_GOALS
+            for value, base, goal, unit in zip(cost, empty, GOALS[what], UNITS, strict=True):
+                allowed = base + ((goal or 0.0) - base) * hosts / OF_GOALS
                 yield Ratio(
                     what=f"{database}, {what}: {unit}",
-                    ratio=value / allowed,
-                    goal=1.0,
-                    detail=f"{value:.1f} of {allowed:.1f} {unit}",
+                    ratio=value / allowed if goal else value,
+                    goal=goal and 1.0,
+                    detail=f"{value:.2f} of {allowed:.2f}" if goal else "",
                 )
-            yield Ratio(
-                what=f"{database}, {what}: CPU s of the database",
-                ratio=stored_seconds / (of_database or 1.0) * OF_GOALS / hosts,
-                goal=of_database and 1.0,
-                detail=f"{stored_seconds:.2f} CPU s",
-            )
 
 
 def check(
