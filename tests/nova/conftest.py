@@ -57,7 +57,7 @@ SLOW = (
     "test_tier_change",
     "test_tiers",
 )
-"""The beginnings of the names of modules that take a minute or more: half of their tests run a day."""
+"""The beginnings of the names of modules that take a minute or more: a day runs half of them."""
 
 seams.remove(SEAMS)
 
