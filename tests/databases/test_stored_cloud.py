@@ -11,7 +11,7 @@ from keystoneauth1.token_endpoint import Token
 
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.placement.records import MIGRATION, Consumer
-from cpu_tiers.tools.database.connection import DatabaseUnavailable, Reader, table
+from cpu_tiers.tools.database.connection import _BEGIN, DatabaseUnavailable, Reader, table
 from cpu_tiers.tools.database.stored_providers import SCHEMA, read_consumer, read_placement
 from cpu_tiers.tools.placement.client import PlacementClient
 from tests.databases.stored import Database
@@ -57,6 +57,37 @@ def test_the_cloud_of_placement(database: Database, client: PlacementClient) -> 
         assert content(read_placement(reader)) == one_by_one(client)
         assert read_consumer(reader, MOVING).consumer_type == MIGRATION
         assert read_consumer(reader, SERVER).allocations == client.consumer(SERVER).allocations
+
+
+def test_a_host_with_many_traits(
+    database: Database, client: PlacementClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row has all traits of a provider, whose length MariaDB and MySQL limit."""
+    traits = [f"CUSTOM_{number}" for number in range(400)]
+    client.ensure_names(classes=[], traits=traits)
+    provide(client, "three", traits, VCPU=8)
+    is_mysql = database.engine.dialect.name == "mysql"
+    with database.engine.connect() as connection:
+        if is_mysql:  # a site may set less than the 1024 bytes of MySQL
+            connection.exec_driver_sql("SET GLOBAL group_concat_max_len = 100")
+        try:
+            with closing(opened(database.url)) as reader:
+                assert content(read_placement(reader)) == one_by_one(client)
+            if not is_mysql:
+                return
+            # Where the limit holds all the same, such as that of a packet, nothing is read.
+            monkeypatch.setitem(_BEGIN, "mysql", _BEGIN["mysql"][1:])
+            message = (
+                r"^Placement's database cannot be read: it cut the rows of \w+ after 100 bytes;"
+            )
+            with (
+                closing(opened(database.url)) as reader,
+                pytest.raises(DatabaseUnavailable, match=message),
+            ):
+                read_placement(reader)
+        finally:
+            if is_mysql:
+                connection.exec_driver_sql("SET GLOBAL group_concat_max_len = DEFAULT")
 
 
 def test_one_moment(database: Database, client: PlacementClient) -> None:

@@ -26,9 +26,15 @@ _SECONDS = 10
 _ROWS = 5000
 """So many rows are taken at a time."""
 
+_TEXT = 1 << 20
+"""So many bytes has a text of several rows in MySQL, which else cuts it after 1024."""
+
 _ISOLATED = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 _BEGIN = {
-    "mysql": ("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",),
+    "mysql": (
+        f"SET SESSION group_concat_max_len = {_TEXT}",
+        "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+    ),
     "sqlite": ("PRAGMA query_only = ON", "BEGIN"),
 }
 """What begins the transaction where SQLAlchemy has no option for it."""
@@ -105,10 +111,14 @@ class Reader:
                 for part in result.partitions(_ROWS):  # row by row, it takes twice as long
                     yield from part
         except (SQLAlchemyError, OSError) as error:
-            raise DatabaseUnavailable(
-                f"{self._name} cannot be read: {_reason(error)}; cpu-tiers knows the tables of"
-                f" {self._schema.releases}, and needs the right to SELECT from them; {API}"
-            ) from error
+            raise self.unreadable(_reason(error)) from error
+
+    def unreadable(self, reason: str) -> DatabaseUnavailable:
+        """Return the error that tables cannot be read."""
+        return DatabaseUnavailable(
+            f"{self._name} cannot be read: {reason}; cpu-tiers knows the tables of"
+            f" {self._schema.releases}, and needs the right to SELECT from them; {API}"
+        )
 
     def close(self) -> None:
         """End the transaction and the connection."""

@@ -79,12 +79,21 @@ def read_placement(reader: Reader) -> Snapshot:
 def _names(
     reader: Reader, members: sa.TableClause, names: Mapping[int, str]
 ) -> dict[int, frozenset[str]]:
-    """Return the names of each provider by the provider's number; equal sets are kept once."""
-    numbers: dict[int, list[int]] = defaultdict(list)
-    for provider, number in reader.rows(sa.select(members)):
-        numbers[provider].append(number)
-    once = cache(lambda *given: frozenset(names[number] for number in given))
-    return {provider: once(*sorted(given)) for provider, given in numbers.items()}
+    """Return the names of each provider by the provider's number; equal sets are kept once.
+
+    A row has all numbers of a provider, because a row takes the drivers long.
+    """
+    provider, member = members.c
+    joined = sa.func.aggregate_strings(sa.cast(member, sa.String), ",")
+    query = sa.select(provider, joined, sa.func.sum(member)).group_by(provider)
+    numbers = cache(lambda given: tuple(int(text) for text in given.split(",") if text))
+    once = cache(lambda given: frozenset(names[number] for number in numbers(given)))
+    found: dict[int, frozenset[str]] = {}
+    for number, given, total in reader.rows(query):
+        if sum(numbers(given)) != total:
+            raise reader.unreadable(f"it cut the rows of {members.name} after {len(given)} bytes")
+        found[number] = once(given)
+    return found
 
 
 def read_consumer(reader: Reader, uuid: str) -> Consumer:
