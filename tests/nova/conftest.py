@@ -36,12 +36,14 @@ SEAMS = all_seams()
 SLOW = (
     "test_affinity_moves",
     "test_audit_remedies",
+    "test_devices",
+    "test_driver",
     "test_fault_law",
     "test_heal_",
     "test_interrupted_tier_change",
     "test_life_",
     "test_mediated_devices",
-    "test_mixed",
+    "test_mixed",  # and test_mixed_cpus
     "test_movable",
     "test_moves",
     "test_novas_reshapes",
@@ -57,7 +59,7 @@ SLOW = (
     "test_tier_change",
     "test_tiers",
 )
-"""The beginnings of the names of modules that take a minute or more: a day runs half of them."""
+"""The beginnings of the names of modules that take a minute or more: a day runs a third."""
 
 seams.remove(SEAMS)
 
@@ -94,8 +96,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     """Let warnings pass that are not caused by our modules; skip the tests of another day.
 
-    One of the classes with the same tests runs each day, and half of the other tests of a slow
-    module.
+    One of the classes with the same tests runs each day, and a third of the other tests of a
+    slow module.
     """
     ours = [
         item for item in items if isinstance(item, pytest.Function) and HERE in item.path.parents
@@ -107,7 +109,7 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     alone = {None, *(classes[0] for classes in similar.values() if len(classes) == 1)}
     left = [item for item in ours if not item.cls or item.cls in today]
     slow = [item for item in left if item.path.name.startswith(SLOW) and item.cls in alone]
-    runs = {*left}.difference(slow).union(draws.half(slow))
+    runs = {*left}.difference(slow).union(draws.third(slow))
     for item in ours:
         item.add_marker(pytest.mark.filterwarnings(r"ignore:::(?!cpu_tiers|tests\.)"))
         if item not in runs:
