@@ -100,7 +100,13 @@ class Reader:
             self.close()
             raise
 
-    def rows(self, query: sa.Select[Any], *, are_large: bool = False) -> Iterator[Any]:
+    @property
+    def _dialect(self) -> sa.Dialect:
+        return self._connection.dialect
+
+    def rows(
+        self, query: sa.Select[Any] | sa.TextClause, *, are_large: bool = False
+    ) -> Iterator[Any]:
         """Yield the rows of a query, tuples; they are read before the next query begins.
 
         :param are_large: keep only a part of the rows in memory at a time, which takes longer.
@@ -111,10 +117,24 @@ class Reader:
                 for part in result.partitions(_ROWS):  # row by row, it takes twice as long
                     yield from part
         except (SQLAlchemyError, OSError) as error:
-            raise self.unreadable(_reason(error)) from error
+            raise self._unreadable(_reason(error)) from error
 
-    def unreadable(self, reason: str) -> DatabaseUnavailable:
-        """Return the error that tables cannot be read."""
+    def joined(self, numbers: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
+        """Return the numbers of a group of rows as a column of texts, such as ``3,17``."""
+        # The others convert the numbers by themselves, which takes them less time.
+        as_text = sa.cast if self._dialect.name == "postgresql" else sa.type_coerce
+        return sa.func.aggregate_strings(as_text(numbers, sa.String), ",")
+
+    def joined_rows(self, query: sa.Select[Any]) -> list[Any]:
+        """Return the rows of a query with a column of :meth:`joined`, none of which is cut."""
+        rows = list(self.rows(query))
+        if self._dialect.name == "mysql" and list(
+            self.rows(sa.text("SELECT @@warning_count"))
+        ) != [(0,)]:
+            raise self._unreadable("it cut a text of several rows")
+        return rows
+
+    def _unreadable(self, reason: str) -> DatabaseUnavailable:
         return DatabaseUnavailable(
             f"{self._name} cannot be read: {reason}; cpu-tiers knows the tables of"
             f" {self._schema.releases}, and needs the right to SELECT from them; {API}"

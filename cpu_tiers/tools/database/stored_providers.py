@@ -84,16 +84,9 @@ def _names(
     A row has all numbers of a provider, because a row takes the drivers long.
     """
     provider, member = members.c
-    joined = sa.func.aggregate_strings(sa.cast(member, sa.String), ",")
-    query = sa.select(provider, joined, sa.func.sum(member)).group_by(provider)
-    numbers = cache(lambda given: tuple(int(text) for text in given.split(",") if text))
-    once = cache(lambda given: frozenset(names[number] for number in numbers(given)))
-    found: dict[int, frozenset[str]] = {}
-    for number, given, total in reader.rows(query):
-        if sum(numbers(given)) != total:
-            raise reader.unreadable(f"it cut the rows of {members.name} after {len(given)} bytes")
-        found[number] = once(given)
-    return found
+    query = sa.select(provider, reader.joined(member)).group_by(provider)
+    once = cache(lambda given: frozenset(names[int(number)] for number in given.split(",")))
+    return {number: once(given) for number, given in reader.joined_rows(query)}
 
 
 def read_consumer(reader: Reader, uuid: str) -> Consumer:
