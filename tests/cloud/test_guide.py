@@ -78,6 +78,19 @@ def test_the_seventh_server_finds_no_host(shell: Shell) -> None:
     shell.output_of("openstack server delete seventh --wait")
 
 
+def test_the_apis_and_the_databases_tell_the_same(shell: Shell) -> None:
+    """As docs/admin/reading.rst says: one snapshot from two sources, but for its time."""
+    files = "--config-file /etc/nova/nova.conf --config-file /etc/placement/placement.conf"
+    snapshots = []
+    for source in ("--no-databases", "--databases"):
+        shell.output_of(f"cpu-tiers {files} cloud snapshot /root/cloud.json {source}")
+        snapshots.append(json.loads(shell.output_of("cat /root/cloud.json; rm /root/cloud.json")))
+    by_apis, by_databases = snapshots
+    assert by_apis.pop("taken") <= by_databases.pop("taken")
+    assert len(by_apis["servers"]) == len(by_apis["consumers"]) == 6
+    assert by_databases == by_apis
+
+
 def test_more_shares_than_a_host_has(shell: Shell) -> None:
     """A host of one CPU gives a server 100 shares at most; the fault names the class."""
     shell.output_of(f"{FLAVOR} huge --property quota:cpu_shares_multiplier=101")
