@@ -8,7 +8,7 @@ Nova's own filters and weighers leave, and their order, are those of the answer.
 
 import json
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -173,18 +173,31 @@ class TestExplainedChoice(Computes):
                 flavor_id=flavors[flavor], networks="none", image_uuid=IMAGES[disk_format]
             )
             server = self.api.post_server({"server": body})
-            state = "ACTIVE" if answer["candidates"] else "ERROR"
-            self._wait_for_state_change(server, state)
+            rows = [row for row in answer["ranking"] if not self.is_refused(flavor, row["host"])]
+            self._wait_for_state_change(server, "ACTIVE" if rows else "ERROR")
             for compute in self.computes.values():  # as every minute: nothing is being built
                 compute.manager.update_available_resource(context.get_admin_context())
-            compared += self.compare(answer, f"{flavor} from {disk_format}")
+            is_whole = len(rows) == len(answer["ranking"])
+            compared += self.compare(rows, is_whole, f"{flavor} from {disk_format}")
         assert compared
 
-    def compare(self, answer: Mapping[str, Any], what: str) -> bool:
-        """Return whether Nova had several hosts to choose from."""
-        rows = answer["ranking"]
+    def is_refused(self, flavor: str, host: str) -> bool:
+        """Tell whether Nova's filter refuses a host that Placement gives.
+
+        Nova asks for VCPU for a pinned server, too, because of hosts of old releases, and its
+        NUMATopologyFilter looks for dedicated CPUs.
+        """
+        return flavor == "pinned" and not self.computes[host].driver._get_pcpu_available()
+
+    def compare(self, rows: Sequence[Mapping[str, Any]], is_whole: bool, what: str) -> bool:
+        """Return whether Nova had several hosts to choose from, also to refuse one.
+
+        :param is_whole: no filter refused a host; otherwise Nova scales the weights of less hosts.
+        """
         weights = {row["host"]: row["weight"] for row in rows}
         assert sorted(weights) == sorted(self.sorted), what
+        if not is_whole:
+            return True
         # Hosts of equal weights have no order.
         found = [weights[host] for host in self.sorted]
         assert all(abs(a - b["weight"]) < 1e-9 for a, b in zip(found, rows, strict=True)), (
