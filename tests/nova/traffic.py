@@ -193,15 +193,24 @@ def is_ours(frame: FrameType | None) -> bool:
 
 def _call_of_ours(frame: FrameType | None) -> tuple[FrameType, int] | None:
     """Return the function of cpu-tiers that has made a call, and the place in the function."""
+    inner = None
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
         # The wrapper around a function of Nova is in seams.py, and only calls its steps.
-        if module.startswith("cpu_tiers.") and module != "cpu_tiers.nova.seams":
+        is_own = module.startswith("cpu_tiers.") and module != "cpu_tiers.nova.seams"
+        if is_own and not _is_overridden(inner, frame):
             if not _PASS_THROUGH & {*frame.f_code.co_freevars, *frame.f_code.co_varnames}:
                 return frame, frame.f_lasti
             # joined_answers sends Nova's query first, and then the queries of cpu-tiers.
             values = frame.f_locals
             if values.get("request", values.get("resources")) is not values.get("resources"):
                 return frame, frame.f_lasti
-        frame = frame.f_back
+        inner, frame = frame, frame.f_back
     return None
+
+
+def _is_overridden(inner: FrameType | None, frame: FrameType) -> bool:
+    """Tell whether a method of our driver has called Nova's method, which it overrides."""
+    if inner is None or inner.f_code.co_name != frame.f_code.co_name:
+        return False
+    return str(inner.f_globals.get("__name__", "")).startswith("nova.")
