@@ -312,12 +312,11 @@ def measure(database: str, hosts: int, servers: int, folder: Path) -> Iterator[R
             check(json.loads(file.read_text()), document, hosts, hosts * servers * (not arguments))
             for value, base, goal, unit in zip(cost, empty, GOALS[what], UNITS, strict=True):
                 allowed = base + ((goal or 0.0) - base) * hosts / OF_GOALS
+                is_noise = DRAW and unit == UNITS[2]  # five ticks of a clock
                 yield Ratio(
                     what=f"{database}, {what}: {unit}",
                     ratio=value / allowed if goal else value,
-                    goal=None
-                    if DRAW and unit == UNITS[2]
-                    else goal and 1.0,  # five ticks of a clock
+                    goal=None if is_noise else goal and 1.0,
                     detail=f"{value:.2f} of {allowed:.2f}" if goal else "",
                 )
 

@@ -78,11 +78,13 @@ def test_a_host_with_many_traits(
             # Where the limit holds all the same, such as that of a packet, nothing is read.
             monkeypatch.setitem(_BEGIN, "mysql", _BEGIN["mysql"][1:])
             message = r"^Placement's database cannot be read: it cut a text of several rows;"
-            with (
-                closing(opened(database.url)) as reader,
-                pytest.raises(DatabaseUnavailable, match=message),
-            ):
-                read_placement(reader)
+            for driver in ("mysql+pymysql", "mariadb+pymysql"):
+                url = sa.make_url(database.url).set(drivername=driver)
+                with (
+                    closing(opened(url)) as reader,
+                    pytest.raises(DatabaseUnavailable, match=message),
+                ):
+                    read_placement(reader)
         finally:
             if is_mysql:
                 connection.exec_driver_sql("SET GLOBAL group_concat_max_len = DEFAULT")
