@@ -1,7 +1,7 @@
 """How much the tests draw at random in one run, and from which seed.
 
 Tests that draw thousands of cases take minutes. A run draws a part of them, from
-a seed that changes every day: after ``CPU_TIERS_DAYS`` days (5 unless it is set)
+a seed that changes every day: after ``CPU_TIERS_DAYS`` days (a week unless it is set)
 as many cases were drawn as ``CPU_TIERS_DAYS=1`` draws in one run. Every run says
 its seed in its header, and ``CPU_TIERS_SEED`` repeats it on another day.
 """
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from hypothesis import seed, settings
 
 SEED = int(os.environ.get("CPU_TIERS_SEED") or f"{datetime.datetime.now(datetime.UTC):%Y%m%d}")
-DAYS = int(os.environ.get("CPU_TIERS_DAYS") or 5)
+DAYS = int(os.environ.get("CPU_TIERS_DAYS") or 7)
 
 
 def part(full: int) -> int:

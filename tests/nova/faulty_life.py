@@ -261,8 +261,8 @@ class FaultyLife(script.Script):
 def draw(cases: Iterable[Case], *, parts: int) -> list[Case]:
     """Return the cases of this run, since a case takes two seconds of CPU time.
 
-    :param parts: 1 for a part of all cases, 2 for a part of a part, and so on. With the 5 days
-        of ``tests/draws.py`` and two parts, 25 runs draw as many cases as there are.
+    :param parts: 1 for a part of all cases, 2 for a part of a part, and so on. With the 7 days
+        of ``tests/draws.py`` and two parts, 49 runs draw as many cases as there are.
     """
     every = sorted(cases)
     count = len(every)
