@@ -142,7 +142,7 @@ class PlanStrategy(_Named, strategies.BaseStrategy):
                     after,
                     move["server"],
                     migration_type="live" if move["live"] else "cold",
-                    source_node=move["from"],
+                    source_node=move["source"],
                     resource_name=move["name"],
                     **named,
                 )

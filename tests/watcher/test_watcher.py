@@ -4,13 +4,16 @@ import json
 import logging
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import fixtures
 from oslo_config import cfg
 from watcher import notifications, objects
+from watcher.applier.action_plan.default import DefaultActionPlanHandler
 from watcher.applier.loading.default import DefaultActionLoader
+from watcher.common import exception, nova_helper
 from watcher.common.utils import Draft4Validator
 from watcher.decision_engine.audit.oneshot import OneShotAuditHandler
 from watcher.decision_engine.sync import Syncer
@@ -47,12 +50,39 @@ def snapshot() -> Snapshot:
     )
 
 
+class Nova:
+    """What Watcher asks its client of Nova for; a migration of a server may fail.
+
+    :param hosts: the host of each server, as Nova's API names hosts.
+    """
+
+    def __init__(self, hosts: dict[str, str], fails: str = "") -> None:
+        self.hosts, self.fails = hosts, fails
+        self.asked: list[str] = []
+
+    def find_instance(self, uuid: str) -> Any:
+        return SimpleNamespace(host=self.hosts[uuid], status="ACTIVE")
+
+    def get_compute_node_by_hostname(self, name: str) -> Any:
+        if name not in ("compute0", "compute1", "compute2"):
+            raise exception.ComputeNodeNotFound(name=name)
+        return SimpleNamespace(status="enabled")
+
+    def live_migrate_instance(self, instance_id: str, dest_hostname: str) -> bool:
+        self.asked.append(instance_id)
+        if instance_id == self.fails:
+            return False
+        self.hosts[instance_id] = dest_hostname
+        return True
+
+
 class TestAudit(DbTestCase):
     """The decision engine of Watcher with SQLite; the strategy plans on a snapshot."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.useFixture(fixtures.MockPatchObject(notifications, "audit", autospec=True))
+        for name in ("audit", "action_plan", "action"):
+            self.useFixture(fixtures.MockPatchObject(notifications, name, autospec=True))
         folder = Path(self.useFixture(fixtures.TempDir()).path)
         (folder / "nova.conf").write_text("[DEFAULT]\n")
         (folder / "cloud.json").write_text(json.dumps(snapshot().to_json()))
@@ -92,13 +122,41 @@ class TestAudit(DbTestCase):
             for values in [action.input_parameters]
         }
         assert moves in (
-            {(UUIDS[0], "cn0", "compute1"), (UUIDS[1], "cn0", "compute2")},
-            {(UUIDS[0], "cn0", "compute2"), (UUIDS[1], "cn0", "compute1")},
+            {(UUIDS[0], "compute0", "compute1"), (UUIDS[1], "compute0", "compute2")},
+            {(UUIDS[0], "compute0", "compute2"), (UUIDS[1], "compute0", "compute1")},
         )
         for action in actions:  # by the schema of Watcher's own action
             loaded = DefaultActionLoader().load(name="migrate", osc=mock.Mock())
             loaded.input_parameters = action.input_parameters
             loaded.validate_parameters()
+
+    def carry_out(self, nova: Nova) -> tuple[str, dict[str, str]]:
+        """Have Watcher start the action plan; return its state, and those of its actions."""
+        (plan,) = objects.ActionPlan.list(self.context)
+        with mock.patch.object(nova_helper, "NovaHelper", return_value=nova):
+            DefaultActionPlanHandler(self.context, mock.Mock(), plan.uuid).execute()
+        (plan,) = objects.ActionPlan.list(self.context)
+        actions = objects.Action.list(self.context)
+        return plan.state, {one.input_parameters["resource_id"]: one.state for one in actions}
+
+    def test_an_action_plan_is_carried_out(self) -> None:
+        """Watcher skips a server that is not on the source of its action: a name of Nova's API."""
+        self.audit(question="drain", hosts=["cn0"])
+        nova = Nova(dict.fromkeys(UUIDS[:2], "compute0"))
+        ended = dict.fromkeys(UUIDS[:2], "SUCCEEDED")
+        assert self.carry_out(nova) == ("SUCCEEDED", ended)
+        assert sorted(nova.hosts.values()) == ["compute1", "compute2"]
+
+    def test_an_action_fails_half_way(self) -> None:
+        """Watcher goes on: Nova is asked for the third move, and refuses it without room."""
+        answer = {"verdict": "", "moves": [_move(0, []), _move(1, [1]), _move(2, [2])]}
+        with mock.patch.object(PlanStrategy, "_answer", return_value=answer):
+            self.audit(question="relieve")
+        nova = Nova(dict.fromkeys(UUIDS, "compute0"), fails=UUIDS[1])
+        states = dict(zip(UUIDS, ("SUCCEEDED", "FAILED", "SUCCEEDED"), strict=True))
+        assert self.carry_out(nova) == ("FAILED", states)
+        assert nova.asked == UUIDS
+        assert nova.hosts == dict(zip(UUIDS, ("compute1", "compute0", "compute1"), strict=True))
 
     def test_room(self) -> None:
         # For a server of 8 CPUs c leaves cn1 for cn2: one move, where a and b would be two.
@@ -152,7 +210,7 @@ class TestAudit(DbTestCase):
 
 
 def _move(number: int, after: list[int]) -> dict[str, Any]:
-    hosts = {"from": "cn0", "host": "compute1", "named": True, "settles": False}
+    hosts = {"source": "compute0", "host": "compute1", "named": True, "settles": False}
     return {"server": UUIDS[number], "name": "x", "live": True, "after": after, **hosts}
 
 
