@@ -29,7 +29,7 @@ from cpu_tiers.tools.cloud.cloud_text import (
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.cloud_model.snapshot_servers import HOST
 from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
-from cpu_tiers.tools.frame.formatting import ListCommand
+from cpu_tiers.tools.frame.formatting import TEXT_FORMATS, ListCommand
 from cpu_tiers.tools.frame.metrics import with_label, write_metrics_file
 from cpu_tiers.tools.frame.notes_on_answers import tell_unknown_states
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
@@ -138,7 +138,7 @@ class CloudShow(NovaConfCommand, ListCommand):
     provider is over its capacity, 3 if a provider is.
     """
 
-    formatter_namespace = "cpu_tiers.formatter.text"
+    formats = TEXT_FORMATS
     formatter_default = "text"
 
     takes_snapshot = reads_all_providers = True

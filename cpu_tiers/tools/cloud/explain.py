@@ -15,7 +15,7 @@ from cpu_tiers.tools.cloud.weighed_hosts import weighed_hosts
 from cpu_tiers.tools.cloud_model.service_states import ServiceStates
 from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
 from cpu_tiers.tools.frame.cloud_source import CloudSource
-from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
+from cpu_tiers.tools.frame.formatting import DOCUMENTS, FormattedValue, ShowCommand, TextFormatter
 from cpu_tiers.tools.frame.notes_on_answers import unknown_additions
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.server_request import (
@@ -57,7 +57,7 @@ class Explain(NovaConfCommand, ShowCommand):
     With --decisions, the command shows what nova-scheduler decided about a server at the time.
     """
 
-    formatter_namespace = "cpu_tiers.formatter.explain"
+    formats = DOCUMENTS | {"text": TextFormatter}
     formatter_default = "text"
 
     takes_snapshot = True

@@ -8,7 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cpu_tiers.errors import FaultList, printable_lines
-from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
+from cpu_tiers.tools.frame.formatting import (
+    LIST_FORMATS,
+    FormattedValue,
+    ListCommand,
+    TextFormatter,
+)
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments, given_flavors
 from cpu_tiers.tools.frame.terminal import ProgressLine
@@ -28,7 +33,7 @@ class FlavorPair(NovaConfCommand, ListCommand):
     """
 
     all_help = "all flavors of the cloud: ask Nova with the credentials in [placement]"
-    formatter_namespace = "cpu_tiers.formatter.pair"
+    formats = LIST_FORMATS | {"text": TextFormatter}
     formatter_default = "text"
 
     takes_snapshot = True

@@ -27,7 +27,7 @@ from cpu_tiers.tools.frame.cloud_source import (
     warn_of_left_out_flavors,
 )
 from cpu_tiers.tools.frame.documents import read_flavors, read_text
-from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
+from cpu_tiers.tools.frame.formatting import TEXT_FORMATS, FormattedValue, ListCommand
 from cpu_tiers.tools.frame.notes_on_answers import (
     tell_left_out,
     tell_notes_on_weighers,
@@ -208,7 +208,7 @@ class Simulate(NovaConfCommand, ListCommand):
     """
 
     all_help = "show all flavors of which servers were refused, and all faults of a refusal"
-    formatter_namespace = "cpu_tiers.formatter.text"
+    formats = TEXT_FORMATS
     formatter_default = "text"
 
     def add_arguments(self, parser: ArgumentParser) -> None:

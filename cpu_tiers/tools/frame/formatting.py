@@ -8,14 +8,21 @@ is as wide as its rows.
 import io
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.metadata import EntryPoint
 from typing import Any, TextIO
 
 from cliff.columns import FormattableColumn
-from cliff.formatters.base import ListFormatter, SingleFormatter
+from cliff.display import DisplayCommandBase
+from cliff.formatters.base import Formatter, ListFormatter, SingleFormatter
 from cliff.formatters.commaseparated import CSVLister
+from cliff.formatters.json_format import JSONFormatter
+from cliff.formatters.shell import ShellFormatter
 from cliff.formatters.table import TableFormatter
+from cliff.formatters.value import ValueFormatter
+from cliff.formatters.yaml_format import YAMLFormatter
 from cliff.lister import Lister
 from cliff.show import ShowOne
+from stevedore.extension import Extension, ExtensionManager
 
 from cpu_tiers.errors import printable_lines
 from cpu_tiers.tools.frame.terminal import (
@@ -89,45 +96,6 @@ class TextFormatter(ListFormatter, SingleFormatter):
 
 def _text_of(value: object) -> str:
     return value.human_readable() if isinstance(value, FormattableColumn) else str(value)
-
-
-class ShowCommand(ShowOne):
-    """A command that shows a single object, in the same formats as lists.
-
-    The formats are entry points of cpu-tiers: the formats must not appear in the openstack client
-    or another program with cliff.
-    """
-
-    formatter_namespace = "cpu_tiers.formatter.show"
-    formatter_default = "table"
-
-
-_DOCUMENTS = ("csv", "json", "value", "yaml")
-
-
-class ListCommand(Lister):
-    """A command with a list, whose tables fit the terminal."""
-
-    formatter_namespace = "cpu_tiers.formatter.list"
-    formatter_default = "table"
-
-    def produce_output(
-        self, parsed_args: Namespace, column_names: Sequence[str], data: Rows
-    ) -> Any:
-        """Print the list; a document for programs in one piece.
-
-        cliff prints a document in pieces, millions for a large cloud, and the stream looks for
-        secrets in each piece.
-        """
-        if parsed_args.formatter not in _DOCUMENTS:
-            return super().produce_output(parsed_args, column_names, data)
-        stdout, self.app.stdout = self.app.stdout, io.StringIO()
-        try:
-            status = super().produce_output(parsed_args, column_names, data)
-        finally:
-            document, self.app.stdout = self.app.stdout.getvalue(), stdout
-        stdout.write(document)
-        return status
 
 
 _BORDERS = 3
@@ -238,3 +206,63 @@ def _field(name: str, value: str, indent: int, limit: int) -> Iterator[str]:
     else:
         yield f"{name:<{indent}}{lines.pop(0)}".rstrip()
     yield from (f"{'':{indent}}{line}".rstrip() for line in lines)
+
+
+Formats = dict[str, type[Formatter]]
+"""Formats by name."""
+
+DOCUMENTS: Formats = {"json": JSONFormatter, "yaml": YAMLFormatter}
+"""The formats of every command, in which values keep their kinds."""
+
+_LIST_DOCUMENTS: Formats = DOCUMENTS | {"csv": CSVLister, "value": ValueFormatter}
+LIST_FORMATS: Formats = _LIST_DOCUMENTS | {"table": FittingTable}
+TEXT_FORMATS: Formats = _LIST_DOCUMENTS | {"text": TextFormatter}
+
+
+class _OwnFormats(DisplayCommandBase[Any]):
+    """Has the formats that its class names, where cliff looks for entry points.
+
+    Entry points of a format would be a promise, and could appear in the openstack client.
+
+    :cvar formats: the formats by name.
+    """
+
+    formatter_namespace = "cpu_tiers"
+    formats: Formats
+
+    def _load_formatter_plugins(self) -> ExtensionManager[Any]:
+        named = ((name, EntryPoint(name, "", ""), kind) for name, kind in self.formats.items())
+        extensions = [Extension(*each, each[-1]()) for each in named]
+        return ExtensionManager.make_test_instance(extensions, self.formatter_namespace)
+
+
+class ShowCommand(_OwnFormats, ShowOne):
+    """A command that shows a single object, in the same formats as lists."""
+
+    formats = LIST_FORMATS | {"csv": SingleObjectCsv, "shell": ShellFormatter}
+    formatter_default = "table"
+
+
+class ListCommand(_OwnFormats, Lister):
+    """A command with a list, whose tables fit the terminal."""
+
+    formats = LIST_FORMATS
+    formatter_default = "table"
+
+    def produce_output(
+        self, parsed_args: Namespace, column_names: Sequence[str], data: Rows
+    ) -> Any:
+        """Print the list; a document for programs in one piece.
+
+        cliff prints a document in pieces, millions for a large cloud, and the stream looks for
+        secrets in each piece.
+        """
+        if parsed_args.formatter not in _LIST_DOCUMENTS:
+            return super().produce_output(parsed_args, column_names, data)
+        stdout, self.app.stdout = self.app.stdout, io.StringIO()
+        try:
+            status = super().produce_output(parsed_args, column_names, data)
+        finally:
+            document, self.app.stdout = self.app.stdout.getvalue(), stdout
+        stdout.write(document)
+        return status

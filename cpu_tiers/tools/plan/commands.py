@@ -18,7 +18,7 @@ from cpu_tiers.errors import printable
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.frame.cloud_source import CloudSource
-from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
+from cpu_tiers.tools.frame.formatting import DOCUMENTS, FormattedValue, ShowCommand, TextFormatter
 from cpu_tiers.tools.frame.notes_on_answers import tell_unknown_additions
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.numbers import whole_number_from
@@ -87,7 +87,7 @@ class MigrationScript(SingleFormatter):
 class PlanCommand(NovaConfCommand, ShowCommand):
     """A command that answers with moves."""
 
-    formatter_namespace = "cpu_tiers.formatter.plan"
+    formats = DOCUMENTS | {"text": TextFormatter, "shell": MigrationScript}
     formatter_default = "text"
     takes_snapshot = reads_all_providers = True
     is_most = False

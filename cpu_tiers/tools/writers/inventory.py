@@ -23,7 +23,12 @@ from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.placement.records import inventory_json
 from cpu_tiers.placement.steps import Change
-from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
+from cpu_tiers.tools.frame.formatting import (
+    LIST_FORMATS,
+    FormattedValue,
+    ListCommand,
+    TextFormatter,
+)
 from cpu_tiers.tools.frame.host_arguments import (
     add_capabilities_arguments,
     is_remote,
@@ -114,7 +119,7 @@ class InventoryShow(_InventoryCommand):
     another file of Nova has the shares already, so that no file is needed.
     """
 
-    formatter_namespace = "cpu_tiers.formatter.inventory"
+    formats = LIST_FORMATS | {"provider-yaml": TextFormatter}
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)

@@ -2,9 +2,10 @@
 
 import io
 from argparse import Namespace
-from importlib.metadata import entry_points
+from importlib.metadata import distribution
 
 from cpu_tiers.tools.cloud.flavor_show import FlavorShow
+from cpu_tiers.tools.frame.app import CpuTiersApp
 from cpu_tiers.tools.frame.formatting import FormattedValue, SingleObjectCsv, TextFormatter
 
 
@@ -21,10 +22,13 @@ def test_an_object_as_csv_has_a_line_for_each_field() -> None:
     assert out.getvalue().splitlines() == ['"Field","Value"', '"a",1', '"b,c","x ""y"""']
 
 
-def test_the_formats_are_not_shared_with_programs_of_other_distributions() -> None:
-    group = "cpu_tiers.formatter.show"
-    assert FlavorShow.formatter_namespace == group
-    assert entry_points(group=group)["csv"].load() is SingleObjectCsv
+def test_the_formats_of_cpu_tiers_are_no_entry_points() -> None:
+    """Others could take entry points for a promise, and find the formats in their programs."""
+    groups = distribution("cpu-tiers").entry_points.groups
+    assert "cpu_tiers.translators" in groups
+    assert not [group for group in groups if "formatter" in group]
+    help_text = FlavorShow(CpuTiersApp(), None).get_parser("x").format_help()
+    assert "{csv,json,shell,table,value,yaml}" in help_text
 
 
 def test_names_of_a_cloud_do_not_control_the_terminal() -> None:
