@@ -199,12 +199,13 @@ class Judge:
         """Try to migrate each server for which a plan has no place."""
         for uuid, why in stays.items():
             self.cloud.settle()
-            fault = self._try(uuid)
+            if self._try(uuid):
+                continue
             where = self.cloud.host_of({"id": uuid})
             is_told = NOVA_CHOOSES in why and where in why.replace(",", "").split()
-            if not fault and (is_told or FOLLOWS in why):
+            if is_told or FOLLOWS in why:
                 self.told += 1
-            elif not fault:
+            else:
                 self.differ("stays", uuid, why, f"migrates it to {where}")
 
     def _try(self, uuid: str) -> str:
