@@ -1,18 +1,18 @@
 """A real Placement with the cloud of a snapshot: its candidates, claims and largest packings."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from math import prod
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy
 import requests
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from cpu_tiers.model.inventory import Inventory, ResourceProvider
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.tools.cloud_model import CloudProvider
 from cpu_tiers.tools.placement.embedded import WsgiApp, WsgiTransport
 from tests import made_once
-from tests.random_clouds.providers import insert, placement_rows
+from tests.random_clouds.states import write_state
 from tests.random_clouds.whole_clouds import DISABLED, SHARES, Json
 
 Row = tuple[str, str]
@@ -22,10 +22,6 @@ _NAMES = {
     "traits": ["RED", "PHYSNET_FAST", "HW_NON_NUMA", "MEMORY_PAGE_SIZE_SMALL"]
     + [f"NUMA_NODES_{number}" for number in range(1, 9)],
 }
-_AGGREGATE = """
-    INSERT INTO resource_provider_aggregates (resource_provider_id, aggregate_id)
-    SELECT p.id, a.id FROM resource_providers p, placement_aggregates a
-    WHERE p.uuid = ? AND a.uuid = ?"""
 
 
 class Candidate(NamedTuple):
@@ -69,20 +65,19 @@ class RealPlacement:
     def load(self, cloud: Json) -> None:
         """Write the providers and the consumers of a snapshot in place of all others."""
         made_once.copy_to_placement(self._empty)
-        names = {each["uuid"]: each["name"] for each in cloud["providers"]}
-        with placement_rows() as rows:
-            for name in sorted({a for each in cloud["providers"] for a in each["aggregates"]}):
-                rows.execute("INSERT INTO placement_aggregates (uuid) VALUES (?)", (name,))
-            for each in cloud["providers"]:
-                new = ResourceProvider(
+        write_state(
+            [
+                CloudProvider(
+                    uuid=each["uuid"],
                     name=each["name"],
-                    parent=names.get(each["parent_uuid"]),
+                    parent=each["parent_uuid"],
                     inventories={n: Inventory(**i) for n, i in each["inventories"].items()},
                     traits=frozenset(each["traits"]),
+                    aggregates=frozenset(each["aggregates"]),
                 )
-                insert(rows, new, each["uuid"])
-                for name in each["aggregates"]:
-                    rows.execute(_AGGREGATE, (each["uuid"], name))
+                for each in cloud["providers"]
+            ]
+        )
         for consumer, allocations in cloud["consumers"].items():
             self.claim(consumer, allocations)
 
@@ -141,49 +136,32 @@ def as_vcpu(queries: Sequence[str]) -> list[str]:
     return [re.sub(r"\bPCPU:", "VCPU:", query) for query in queries if "PCPU:" in query]
 
 
-def most(
-    columns: Sequence[Rows], free: Rows, choices: Iterable[Collection[int]] = ()
-) -> list[int]:
-    """Return how often each column is taken, where as many as possible are.
+def packing(columns: Sequence[Rows], free: Rows, *, fewest: bool = False) -> list[int]:
+    """Return how often each column is taken, where as many as possible are and no further fits.
 
-    :param choices: sets of columns of which one is taken at most: the places of a server.
+    :param fewest: as few as possible instead, as where each claim takes the worst place.
     """
     if not columns:
         return []
     rows = sorted({row for column in columns for row in column})
-    limits = [max(0, free[row]) for row in rows]
-    matrix = [[column.get(row, 0) for column in columns] for row in rows]
-    for each in choices:
-        matrix.append([int(number in each) for number in range(len(columns))])
-        limits.append(1)
-    ones = numpy.ones(len(columns))
-    bounds = LinearConstraint(numpy.array(matrix), -numpy.inf, limits)
-    exact = {"mip_rel_gap": 0}
-    found = milp(-ones, integrality=ones, bounds=Bounds(0), constraints=bounds, options=exact)
+    takes = numpy.array([[column.get(row, 0) for column in columns] for row in rows])
+    limits = numpy.array([max(0, free[row]) for row in rows])
+    # No further column fits: of each column, a row has less left than the column's amount.
+    lacks = sorted({part for column in columns for part in column.items()})
+    of_row = [rows.index(row) for row, _ in lacks]
+    used = limits[of_row] + 1 - [amount for _, amount in lacks]
+    is_of = numpy.array([[part in column.items() for part in lacks] for column in columns])
+    number = len(columns)
+    found = milp(
+        numpy.repeat([1 if fewest else -1, 0], [number, len(lacks)]),
+        integrality=numpy.ones(number + len(lacks)),
+        bounds=Bounds(0, numpy.repeat([numpy.inf, 1], [number, len(lacks)])),
+        constraints=[
+            LinearConstraint(numpy.pad(takes, ((0, 0), (0, len(lacks)))), ub=limits),
+            LinearConstraint(numpy.hstack([takes[of_row], -numpy.diag(used)]), lb=0),
+            LinearConstraint(numpy.pad(is_of, ((0, 0), (number, 0))).astype(int), lb=1),
+        ],
+        options={"mip_rel_gap": 0},
+    )
     assert found.success, found.message
-    return [round(value) for value in found.x]
-
-
-def never_compete(columns: Sequence[Rows]) -> bool:
-    """Tell whether claims in any order, each of any candidate, are as many as possible.
-
-    So it is where the candidates are all combinations of parts, a part of each kind: a host and a
-    pool, or CPUs and a card. Rows that the same candidates take are a part.
-    """
-    takers: dict[Row, set[int]] = {}
-    for number, column in enumerate(columns):
-        for row in column:
-            takers.setdefault(row, set()).add(number)
-    if any(len({columns[n][row] for n in numbers}) > 1 for row, numbers in takers.items()):
-        return False
-    parts, left = {frozenset(numbers) for numbers in takers.values()}, set(range(len(columns)))
-    while left:
-        group = {min(left)}
-        while further := frozenset().union(*(p for p in parts if p & group)) - group:
-            group |= further
-        inside = {part for part in parts if part & group}
-        kinds = {frozenset(q for q in inside if p == q or not p & q) for p in inside}
-        if sum(map(len, kinds)) != len(inside) or prod(map(len, kinds)) != len(group):
-            return False
-        left -= group
-    return True
+    return [round(value) for value in found.x[:number]]
