@@ -163,7 +163,8 @@ class Scene:
         }
         first = cloud["providers"][0]
         self.shares_cpus = SHARES in first["traits"] and "VCPU" in first["inventories"]
-        self.host_of, self._known = dict[str, str](), dict[object, Sequence[str]]()
+        self.host_of, self.ports_of = dict[str, str](), dict[str, list[str]]()
+        self._known = dict[object, Sequence[str]]()
         placement.load(cloud)
         commands.write(cloud)
 
@@ -201,11 +202,13 @@ class Scene:
         rng, cloud = self.rng, self.cloud
         for number in range(rng.choice([0, 2, 4, 8])):
             flavor = rng.randrange(len(cloud["flavors"]))
-            if found := self.candidates(cloud["flavors"][flavor]):
+            ports = [self.commands.port] * (number % 3 == 1 and not self.shares_cpus)
+            if found := self.candidates(cloud["flavors"][flavor], *ports):
                 chosen = rng.choice(found)
                 self.claim(identity(rng), chosen.allocations, chosen.host)
                 state = {"name": f"s{number}", "flavor": flavor, "state": "ACTIVE"}
-                cloud["servers"][list(self.host_of)[-1]] = state
+                server = list(self.host_of)[-1]
+                cloud["servers"][server], self.ports_of[server] = state, ports
         for name in range(rng.choice([0, 1, 2])):
             most, on = rng.choice([1, 1, 2]), Counter[str]()
             members = [server for server in self.host_of if rng.random() < 0.4]
@@ -333,7 +336,7 @@ class Scene:
             flavor = self.cloud["flavors"][self.cloud["servers"][server]["flavor"]]
             groups = [g for g in self.cloud["groups"].values() if server in g["members"]]
             free["once", server] = 1
-            for place in self.candidates(flavor):
+            for place in self.candidates(flavor, *self.ports_of[server]):
                 if place.host not in hosts:
                     continue
                 rows = {**place.rows, ("once", server): 1}
