@@ -40,14 +40,7 @@ def normalized(values: Sequence[float], *, weigher: str) -> Sequence[float]:
 
     The free amounts count from 0, and the other values from the smallest value of a host.
     """
-    smallest = min(values)
-    least = smallest if weigher in NOT_IN_PLACEMENT else 0
-    if smallest < least:  # a free amount below 0 counts as 0
-        values = [max(value, least) for value in values]
-    width = float(max(values)) - float(least)
-    if not width:
-        return [0.0] * len(values)
-    return [(value - least) / width for value in values]
+    return _added([0.0] * len(values), values, 1.0, weigher)
 
 
 def with_weights(
@@ -56,9 +49,23 @@ def with_weights(
     """Return the weights of hosts with the normalized weights of one more weigher."""
     if not multiplier or len(weights) < 2:  # Nova does not weigh a single host
         return weights
+    return _added(weights, values, multiplier, weigher)
+
+
+def _added(
+    weights: list[float], values: Sequence[float], multiplier: float, weigher: str
+) -> list[float]:
+    """Return weights with the normalized weights of a weigher, in one pass over all hosts."""
+    smallest = min(values)
+    least = smallest if weigher in NOT_IN_PLACEMENT else 0
+    if smallest < least:  # a free amount below 0 counts as 0
+        values = [max(value, least) for value in values]
+    width = float(max(values)) - float(least)
+    if not width:
+        return weights
     return [
-        weight + multiplier * part
-        for weight, part in zip(weights, normalized(values, weigher=weigher), strict=True)
+        weight + multiplier * ((value - least) / width)
+        for weight, value in zip(weights, values, strict=True)
     ]
 
 

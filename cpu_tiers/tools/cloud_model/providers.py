@@ -180,9 +180,21 @@ class HostProviders:
     :ivar root: the uuid of the root provider, which stands for the host.
     :ivar own: the providers of the tree itself.
     :ivar stocks: the inventories of all providers, and ``rows`` their rows.
+    :ivar is_host: whether the tree is a host: :func:`is_host`.
+    :ivar is_pool: whether the tree only shares its inventories with other trees.
     """
 
-    __slots__ = ("_layout", "_layouts", "providers", "root", "rows", "stocks", "tree")
+    __slots__ = (
+        "_layout",
+        "_layouts",
+        "is_host",
+        "is_pool",
+        "providers",
+        "root",
+        "rows",
+        "stocks",
+        "tree",
+    )
 
     def __init__(
         self,
@@ -198,6 +210,8 @@ class HostProviders:
         self.rows: tuple[Row, ...] = tuple(
             row for provider in self.providers for row in provider.rows
         )
+        self.is_host = is_host(provider.stocks for provider in tree)
+        self.is_pool = not self.is_host and self.shares
         self._layouts = layouts
         self._layout: HostLayout | None = None
 
@@ -215,16 +229,6 @@ class HostProviders:
     def name(self) -> str:
         """Return the name of the root provider."""
         return self.tree[0].state.name
-
-    @property
-    def is_host(self) -> bool:
-        """Tell whether the tree is a host: :func:`is_host`."""
-        return is_host(provider.stocks for provider in self.tree)
-
-    @property
-    def is_pool(self) -> bool:
-        """Tell whether the tree only shares its inventories with other trees."""
-        return not self.is_host and self.shares
 
     @property
     def shares(self) -> bool:

@@ -316,7 +316,7 @@ class Count:
         solvers, places = self._places.prepared(host)
         if places is None:
             return None
-        amounts = list(map(free.of, host.rows))
+        amounts = free.of_host(host)
         fitting = tuple([fits(place, amounts) for place in places])
         if not any(fitting):
             return HostRoom(0, "")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from cpu_tiers.tools.cloud_model.cloud import Allocations, SimulatedCloud
-from cpu_tiers.tools.cloud_model.providers import Row
+from cpu_tiers.tools.cloud_model.providers import HostProviders, Row
 
 Amounts = tuple[tuple[Row, int], ...]
 """The amounts that a server takes or would take, sorted by row."""
@@ -87,6 +87,11 @@ class FreeAmounts:
         if amount is None:
             amount = self._groups.get(row[0].removeprefix(_GROUP), 0)
         return amount
+
+    def of_host(self, host: HostProviders) -> list[int]:
+        """Return the free amount of each row of a host."""
+        of_row = self.of if self._changed else self._start.__getitem__
+        return list(map(of_row, host.rows))
 
     def fits(self, amounts: Amounts) -> bool:
         """Tell whether all rows have room for amounts."""
