@@ -59,19 +59,12 @@ def rank(
     :param multipliers: of the weighers that nova-scheduler loads; others have the weight 0.
     :param own: the multipliers that hosts have of their aggregates, in place of ``multipliers``.
     """
-
-    def multiplier(weigher: str, host: str) -> float:
-        if weigher not in multipliers:
-            return 0.0
-        return own.get(weigher, {}).get(host, multipliers[weigher])
-
-    parts = {
-        weigher: {
-            host: multiplier(weigher, host) * w
-            for host, w in _normalized(weigher, weights).items()
-        }
-        for weigher, weights in raw.items()
-    }
+    parts = dict[str, Mapping[str, float]]()
+    for weigher, weights in raw.items():
+        own_of = own.get(weigher, {}) if weigher in multipliers else {}
+        usual = multipliers.get(weigher, 0.0)
+        normal = _normalized(weigher, weights)
+        parts[weigher] = {host: own_of.get(host, usual) * w for host, w in normal.items()}
     hosts = {
         host: sum(weights[host] for weights in parts.values()) for host in next(iter(raw.values()))
     }

@@ -66,7 +66,7 @@ class SimulatedProvider:
     def __init__(self, state: Provider, root: str) -> None:
         self.state = state
         self.root = root
-        self.rows: tuple[Row, ...] = tuple((state.uuid, name) for name in state.inventories)
+        self.rows: tuple[Row, ...] = tuple([(state.uuid, name) for name in state.inventories])
         self.stocks = {
             name: Stock(name, inventory, state.used.get(name, 0))
             for name, inventory in state.inventories.items()
@@ -205,10 +205,10 @@ class HostProviders:
         self.root, self.tree = tree[0].uuid, tree
         self.providers = (*tree, *shared)
         self.stocks: tuple[Stock, ...] = tuple(
-            stock for provider in self.providers for stock in provider.stocks.values()
+            [stock for provider in self.providers for stock in provider.stocks.values()]
         )
         self.rows: tuple[Row, ...] = tuple(
-            row for provider in self.providers for row in provider.rows
+            [row for provider in self.providers for row in provider.rows]
         )
         self.is_host = is_host(provider.stocks for provider in tree)
         self.is_pool = not self.is_host and self.shares
