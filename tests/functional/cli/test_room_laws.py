@@ -92,7 +92,8 @@ class Commands:
         path, conf = self._folder / "cloud.json", self._folder / "nova.conf"
         snapshot = [path] if arguments[0] == "simulate" else ["--snapshot", path]
         snapshot = [] if self.is_live else snapshot
-        command = ["--config-file", conf, *arguments, *snapshot, "-f", "json"]
+        form = [] if "snapshot" in arguments else ["-f", "json"]
+        command = ["--config-file", conf, *arguments, *snapshot, *form]
         root, out, error = logging.getLogger(), io.StringIO(), io.StringIO()
         # The program adds a handler, and wraps the streams of handlers that write to files.
         handlers, level, root.handlers[:] = list(root.handlers), root.level, []
@@ -102,12 +103,18 @@ class Commands:
         root.setLevel(level)
         if self.status not in (0, 3):
             raise NoAnswer(f"{arguments}: {error.getvalue()}")
-        return json.loads(out.getvalue())
+        return json.loads(out.getvalue() or "null")
 
     def asked(self, command: str, flavor: str, *options: str) -> Any:
         """Return the answer of a command about a flavor of the cloud, or of a file."""
         source = [self._folder / flavor] if self.is_live else ["--flavor", flavor]
         return self.run(*command.split(), *source, *options)
+
+    def snapshot(self) -> Json:
+        """Return the snapshot that the program makes of the Placement."""
+        self.run("cloud", "snapshot", "--no-flavors", path := self._folder / "live.json")
+        snapshot: Json = json.loads(path.read_text())
+        return snapshot
 
     def capacity(self, flavor: str, *options: str) -> int:
         return int(self.asked("capacity", flavor, *options)[0]["more"])
@@ -233,10 +240,8 @@ class Scene:
     def look(self, *options: str) -> None:
         """Compare the commands for each flavor, with options for an aggregate or a port."""
         is_live, has_port = self.commands.is_live, self.commands.port in options
-        is_plain, where = (
-            not options and not is_live,
-            " over HTTP" * is_live + " with a port" * has_port,
-        )
+        is_plain = not options and not is_live
+        where = " over HTTP" * is_live + " with a port" * has_port
         tiers = self.commands.tier_rooms() if is_plain else {}
         for each in self.cloud["flavors"]:
             name, specs = each["name"], each["extra_specs"]
@@ -259,12 +264,17 @@ class Scene:
                 self._look_at_claims(each, found, numbers)
 
     def look_over_http(self) -> None:
-        """Compare the commands that ask a Placement, and do not know which hosts are up."""
+        """Compare the commands that ask a Placement, and do not know which hosts are up.
+
+        A plan needs servers of Nova, and plans with a snapshot: that of Placement is the cloud.
+        """
         self.commands.is_live = True
         try:
             self.look()
+            live = self.commands.snapshot()
         finally:
             self.commands.is_live = False
+        self.law("snapshot over HTTP", _in_no_order(live) == _in_no_order(self.cloud), live)
 
     def _look_at_claims(
         self, flavor: Json, found: Sequence[Candidate], numbers: list[int]
@@ -351,6 +361,13 @@ class Scene:
             len(homes) - sum(packing(columns, free, fewest=fewest)) for fewest in (False, True)
         )
         return least, most
+
+
+def _in_no_order(cloud: Json) -> object:
+    """Return the providers and the consumers of a snapshot, whose order says nothing."""
+    sets = ("traits", "aggregates")
+    providers = ({**each, **{n: {*each[n]} for n in sets}} for each in cloud["providers"])
+    return {each["uuid"]: each for each in providers}, cloud["consumers"]
 
 
 @pytest.fixture(scope="module")
