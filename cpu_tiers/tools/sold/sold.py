@@ -204,8 +204,9 @@ def sold_cloud(
 def _sale(provider: Provider, providers: ProviderIndex) -> Sale | None:
     """Return the sale of the shared CPUs of a provider; ``None`` if nothing is sold."""
     sale = Sale.of(provider.inventories)
-    has_threads = HYPERTHREADING in providers.root(provider.uuid).traits
-    return replace(sale, has_threads=has_threads) if sale else None
+    if sale and HYPERTHREADING in providers.root(provider.uuid).traits:
+        return replace(sale, has_threads=True)
+    return sale
 
 
 def _unsold(

@@ -111,4 +111,5 @@ def oversold_hosts(cloud: SoldCloud) -> list[OversoldHost]:
         for (host, name), sale in cloud.sales.items()
         if (tiered := with_shares.get(name, set()))
     ]
-    return sorted((host for host in hosts if host.kept(1) < 1), key=lambda host: host.kept(1))
+    kept = ((host.kept(1), number) for number, host in enumerate(hosts))
+    return [hosts[number] for part, number in sorted(kept) if part < 1]
