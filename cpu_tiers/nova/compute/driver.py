@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
+from lxml import etree
 from nova import exception, objects
 from nova.context import RequestContext
 from nova.virt.libvirt import driver
@@ -188,6 +189,10 @@ class LibvirtDriver(driver.LibvirtDriver):
     def _set_weight(self, server: objects.Instance) -> None:
         """Give a guest the weight of the flavor of its server, now and for its next start.
 
+        nova-api claims more shares before, and nova-compute gives back what is too much
+        afterwards. While libvirt refuses the weight, the metadata have the tier that is not
+        claimed, up or down: the audit finds the change that is pending.
+
         :raises libvirt.libvirtError: libvirt refuses.
         """
         try:
@@ -196,14 +201,22 @@ class LibvirtDriver(driver.LibvirtDriver):
             return  # the guest gets its weight when it starts
         weight = int(self._weighted(server.flavor, server.uuid).extra_specs.get(SHARES, 0))
         weight = weight or default_weight()
-        is_active = guest.is_active()
-        flags = [driver.libvirt.VIR_DOMAIN_AFFECT_CONFIG]
-        flags += [driver.libvirt.VIR_DOMAIN_AFFECT_LIVE] if is_active else []
-        for flag in flags:  # libvirt does not accept both at once
-            guest._domain.setSchedulerParametersFlags({"cpu_shares": weight}, flag)
-        metadata = self.get_instance_driver_metadata(server, server.get_network_info())
-        guest.set_metadata(self._get_guest_config_meta(metadata), persistent=True, live=is_active)
+        running = etree.fromstring(guest._domain.XMLDesc(0)).findtext("cputune/shares")
+        steps = [
+            functools.partial(_weigh, guest, weight),
+            functools.partial(self._describe, guest, server),
+        ]
+        if weight < int(running or default_weight()):
+            steps.reverse()
+        for step in steps:
+            step()
         LOG.info("The guest has weight %d now", weight, instance=server)
+
+    def _describe(self, guest: Guest, server: objects.Instance) -> None:
+        """Write the flavor of a server into the metadata of its guest."""
+        metadata = self.get_instance_driver_metadata(server, server.get_network_info())
+        text = self._get_guest_config_meta(metadata)
+        guest.set_metadata(text, persistent=True, live=guest.is_active())
 
     def _ask_for_reshape(
         self,
@@ -275,6 +288,13 @@ def _set_traits(host: HostReport, decision: ReportDecision) -> None:
     for trait, is_on in switches.items():
         change = host.tree.add_traits if is_on else host.tree.remove_traits
         change(host.name, *names_of_trait(trait))
+
+
+def _weigh(guest: Guest, weight: int) -> None:
+    flags = [driver.libvirt.VIR_DOMAIN_AFFECT_CONFIG]
+    flags += [driver.libvirt.VIR_DOMAIN_AFFECT_LIVE] if guest.is_active() else []
+    for flag in flags:  # libvirt does not accept both at once
+        guest._domain.setSchedulerParametersFlags({"cpu_shares": weight}, flag)
 
 
 @contextlib.contextmanager

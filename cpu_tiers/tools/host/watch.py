@@ -46,9 +46,9 @@ class HostWatch(NovaConfCommand):
     """Count what each guest of a compute host gets, and answer Prometheus, until Ctrl-C.
 
     The counters are the CPU time of the vCPUs, their waits, the time in which a quota stopped
-    the guest, and what was due to the guest and missing. The command asks libvirt only about
-    guests that appear or whose weight has changed, and once in an hour Placement what the host
-    sells; all other figures are from files of the kernel.
+    the guest, and what was due to the guest and missing. The command asks libvirt about guests
+    that appear or whose weight has changed, once in an hour about all, and then Placement what
+    the host sells; all other figures are from files of the kernel.
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -97,7 +97,8 @@ class HostWatch(NovaConfCommand):
 def pending_changes(guests: Iterable[WatchedGuest], held: Mapping[str, int]) -> int:
     """Return how many guests hold more shares than their running tier requests.
 
-    nova-api claims a higher tier before nova-compute sets the weight of the guest (decision D113).
+    nova-api claims a higher tier before nova-compute sets the weight of the guest, and a lower
+    tier is in the metadata of the guest before its weight (decision D113).
 
     :param held: the shares that each consumer holds, by its uuid.
     """
@@ -133,6 +134,7 @@ def _ask_placement(host: WatchedHost, conf: cfg.ConfigOpts, name: Callable[[], s
                     shares = read_shares(client, name())
                     host.sale_by_placement = shares.sale
                     host.pending_changes = pending_changes(host.reading.guests, shares.held)
+                    host.describes_again = True  # before Placement is asked again
                 pause = _ASK_AGAIN_SECONDS if host.pending_changes else pause
                 host.file_faults = tell_file_faults(conf, name(), sum(shares.held.values()))
             except PlacementMisconfigured as error:

@@ -90,6 +90,7 @@ class WatchedHost:
     :ivar sale_by_placement: what the host sells by Placement; ``None`` for what nova.conf says.
         Other threads may set it at any time.
     :ivar pending_changes: the number of guests whose tier has still to change; as above.
+    :ivar describes_again: libvirt has to describe all guests once more; as above.
     :ivar file_faults: the number of faults of the provider.yaml of the host; as above.
     """
 
@@ -106,6 +107,7 @@ class WatchedHost:
         self.reading = HostReading()
         self.sale_by_placement: Sale | None = None
         self.pending_changes = self.file_faults = 0
+        self.describes_again = False
         self._promises = HostPromises(host, conf)
         self._due = self._missing = 0.0
         self._weigh_at = self._weights = 0.0
@@ -242,7 +244,7 @@ class WatchedHost:
             weight = guest.cgroup.weight
             with self._files.noted(guest.cgroup.path):
                 weight = self._hierarchy.weight(self._files, guest.cgroup.path)
-            if weight != guest.cgroup.weight:
+            if weight != guest.cgroup.weight or self.describes_again:
                 self._changed.add(uuid)
             self._guests[uuid] = replace(
                 guest,
@@ -250,11 +252,12 @@ class WatchedHost:
                 process_ran=self._process_ran(guest.cgroup.pid, guest.process_ran),
                 vcpus_ran=guest.totals.ran,
             )
+        self.describes_again = False
         if not self._describe_again():
             self._add_up_weights()
 
     def _describe_again(self) -> bool:
-        """Take over the tiers of guests whose weight has changed; tell whether there are any.
+        """Take over the tiers of guests that may have another; tell whether there are any.
 
         nova-compute changes the tier of a running guest (decision D113).
         """

@@ -35,6 +35,28 @@ class TestAudit(TierChanges):
         assert self.commands.audit(status=0) == {}
         self.check(server, "gold", weight=200, shares=200)
 
+    def test_a_lower_tier_that_libvirt_refuses_is_pending(self) -> None:
+        """Nova's metadata have the new tier; weight and claim are those of the former tier."""
+        server = self.boot_on("one", self.flavors["gold"])
+        self.resize(server, "bronze")
+        self.weights.refuses = True
+        for _ in range(2):
+            self.report(server)
+            findings = self.commands.audit(status=3)
+            assert findings.keys() == {"claim", "weight"}
+            claim = findings["claim"]
+            assert claim["uuid"] == findings["weight"]["uuid"] == server
+            assert claim["found"] == f"it requests 20 {SHARES}, and 200 is allocated to it"
+            assert "the change is pending: nova-compute carries it out" in claim["do"]
+            assert self.domain_shares(server, "one") == "200"
+        self.confirm(server)
+        self.report(server)
+        assert self.shares_of(server) == 200  # as long as the kernel gives the guest as much
+        self.weights.refuses = False
+        self.report(server)
+        assert self.commands.audit(status=0) == {}
+        self.check(server, "bronze", weight=20, shares=20)
+
     def test_until_a_lower_tier_is_in_force_the_guest_has_all_of_the_former(self) -> None:
         """Weight, metadata and claim are those of the former tier: nobody is short."""
         server = self.boot_on("one", self.flavors["gold"])

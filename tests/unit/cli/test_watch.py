@@ -55,6 +55,7 @@ def test_placement_is_asked_again_after_every_failure(
     watch._ask_placement(host, SimpleNamespace(), lambda: "one")  # type: ignore[arg-type]
     assert asked_again.wait(10)
     assert host.sale_by_placement == sale(8, 800)
+    assert host.describes_again
     warnings = [record for record in caplog.records if record.levelname == "WARNING"]
     assert len(warnings) == len(FAILURES) - 1  # the other is of nova.conf
     assert "MemoryError()" in caplog.text

@@ -171,6 +171,26 @@ def test_a_tier_that_changes_while_the_guest_runs(
     assert len(machine.described) == 3
 
 
+def test_a_lower_tier_whose_weight_libvirt_refuses(tmp_path: Path) -> None:
+    """The metadata have the new tier already: libvirt describes the guest again when told so."""
+    machine = Machine(tmp_path)
+    machine.start(GOLD)
+    machine.read(60)
+    machine.xml[GOLD] = machine.describe(GOLD).replace(
+        "<shares>100</shares>", "<shares>40</shares>"
+    )
+    machine.read(60)
+    (guest,) = machine.watched.reading.guests
+    assert (guest.claim, machine.described) == (100, [{GOLD}])
+    machine.watched.describes_again = True
+    machine.read(60)
+    (guest,) = machine.watched.reading.guests
+    assert guest.claim == 40
+    assert pending_changes([guest], {GOLD: 100}) == 1
+    machine.read(60)
+    assert machine.described == [{GOLD}] * 2
+
+
 @pytest.mark.parametrize(
     ("held", "pending"),
     [
