@@ -7,9 +7,10 @@ D113). Each step leaves a server that holds at least what its flavor requests.
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
+import contextlib
 import copy
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -139,13 +140,13 @@ def write(client: ReportClient, context: Any, bodies: Mapping[str, Body]) -> str
 
 
 def notify(instance: objects.Instance, *actions: str) -> None:
-    """Send the notifications of a resize, from which others make bills; a failure is logged.
+    """Send the notifications of a resize, from which others make bills.
 
     :param actions: such as ``resize`` or ``resize_finish``, the names of versioned notifications.
     """
     legacy = {"resize_finish": "finish_resize", "resize_revert": "resize.revert"}
     context, host = instance._context, instance.host
-    try:
+    with _logged(instance):
         for action in actions:
             for phase in (NotificationPhase.START, NotificationPhase.END):
                 compute_utils.notify_about_instance_usage(
@@ -157,7 +158,23 @@ def notify(instance: objects.Instance, *actions: str) -> None:
                 compute_utils.notify_about_instance_action(
                     context, instance, host, action=action, phase=phase
                 )
-    except Exception as error:  # the change itself is done
+
+
+def notify_usage(instance: objects.Instance) -> None:
+    """Send the usage of a server so far, with the flavor that it is about to lose."""
+    notifier = rpc.get_notifier("compute", instance.host)
+    with _logged(instance):
+        compute_utils.notify_usage_exists(
+            notifier, instance._context, instance, instance.host, current_period=True
+        )
+
+
+@contextlib.contextmanager
+def _logged(instance: objects.Instance) -> Iterator[None]:
+    """Log the failure of a notification: the change of the tier goes on."""
+    try:
+        yield
+    except Exception as error:
         LOG.exception("The change of the tier is not notified: %r", error, instance=instance)
 
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from nova import exception, objects
 from nova.compute import rpcapi, task_states, vm_states
-from nova.compute import utils as compute_utils
-from nova.rpc import get_notifier
 from nova.scheduler.client import report
 from oslo_log import log as logging
 from oslo_messaging import MessagingException
@@ -131,13 +129,7 @@ class _Change:
             LOG.exception("No shares are claimed: %r", error, instance=instance)
             self._is_certain = False  # Placement may have granted the claim: the host looks
             raise _Obstacle("Placement or Nova's database does not answer") from error
-        compute_utils.notify_usage_exists(
-            get_notifier("compute", instance.host),
-            self._context,
-            instance,
-            instance.host,
-            current_period=True,
-        )
+        tier_changes.notify_usage(instance)
         objects.InstanceActionEvent.event_start(
             self._context, instance.uuid, EVENT, want_result=False, host=instance.host
         )

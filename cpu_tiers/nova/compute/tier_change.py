@@ -152,6 +152,7 @@ def _revert(
         }
         if refusal := tier_changes.write(client, server._context, bodies):
             raise exception.AllocationUpdateFailed(consumer_uuid=server.uuid, error=refusal)
+    tier_changes.notify_usage(server)
     # Nova saves the flavors before the states: they may be there already.
     server.flavor = server.old_flavor or server.flavor
     server.instance_type_id = server.flavor.id

@@ -250,24 +250,56 @@ class TestTierChange(TierChanges):
         self.check(server, "silver", weight=100, shares=100)
 
     def test_notifications(self) -> None:
+        """As of each resize: a bill of the time before, and what begins and ends."""
         server = self.boot_on("one", self.flavors["bronze"])
         self.notifier.reset()
         self.resize(server, "gold")
-        events = [each["event_type"] for each in self.notifier.versioned_notifications]
-        expected = [
-            f"instance.{action}.{phase}"
-            for action in ("resize", "resize_finish")
-            for phase in ("start", "end")
+        self.check(server, "gold", weight=200, shares=200)
+        assert self.notified() == [
+            ("exists", "bronze"),
+            ("resize.start", "gold"),
+            ("resize.end", "gold"),
+            ("resize_finish.start", "gold"),
+            ("resize_finish.end", "gold"),
         ]
-        assert [event for event in events if event in expected] == expected
-        assert "instance.exists" in events  # the bill of the time before, with the old flavor
-        ends = {
-            each["event_type"]: each["payload"]["nova_object.data"]
+        self.notifier.reset()
+        self.revert(server)
+        self.check(server, "bronze", weight=20, shares=20)
+        assert self.notified() == [
+            ("exists", "gold"),
+            ("resize_revert.start", "bronze"),
+            ("resize_revert.end", "bronze"),
+        ]
+
+    def notified(self) -> list[tuple[str, str]]:
+        """Return the names and flavors of the versioned notifications, without updates."""
+        sent = [
+            (each["event_type"].partition(".")[2], each["payload"]["nova_object.data"])
             for each in self.notifier.versioned_notifications
-        }
-        flavor = ends["instance.resize_finish.end"]["flavor"]["nova_object.data"]["name"]
-        before = ends["instance.exists"]["flavor"]["nova_object.data"]["name"]
-        assert (before, flavor) == ("bronze", "gold")
+        ]
+        flavors = [(name, data["flavor"]["nova_object.data"]["name"]) for name, data in sent]
+        return [each for each in flavors if each[0] != "update"]
+
+    def test_what_clients_wait_for(self) -> None:
+        """Terraform's provider accepts only RESIZE before VERIFY_RESIZE, and then only ACTIVE.
+
+        Heat, gophercloud and openstackclient accept that, too.
+        """
+        server = self.boot_on("one", self.flavors["bronze"])
+        for tier, end, between in (
+            ("gold", "confirmResize", "VERIFY_RESIZE"),
+            ("silver", "revertResize", "REVERT_RESIZE"),
+        ):
+            resize = {"resize": {"flavorRef": self.flavors[tier]}}
+            self.api.post_server_action(server, resize)
+            assert self.api.get_server(server)["status"] == "VERIFY_RESIZE"
+            seen = set[str]()
+            with self.on_host(server):
+                self.api.post_server_action(server, {end: {}})
+                while seen <= {between}:
+                    seen.add(self.api.get_server(server)["status"])
+            assert seen - {between} == {"ACTIVE"}
+            self.check(server, "gold", weight=200, shares=200)
 
     def test_placement_does_not_answer(self) -> None:
         """Whether or not Placement has granted the claim, the host makes it right."""
