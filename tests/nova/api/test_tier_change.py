@@ -161,10 +161,14 @@ class TestTierChange(TierChanges):
         self.check(server, "large", weight=200, shares=200)
 
     def test_the_limit_of_a_project_counts_as_for_each_resize(self) -> None:
-        """Nova adds the new flavor to what is in use: 20 + 200 > 219, and 20 + 100 fits."""
+        """Nova adds the new flavor to what is in use: 20 + 200 > 219, and 20 + 100 fits.
+
+        So a lower tier is refused, too, where the limit has no room for both tiers.
+        """
         options.register(quota)
         self.flags(driver=quota.UNIFIED_LIMITS, count_vcpu_shares=True, group="quota")
-        limit(self, {**OF_NOVA, f"class:{SHARES}": 219})
+        limits = {**OF_NOVA, f"class:{SHARES}": 219}
+        limit(self, limits)
         API.start()
         server = self.boot_on("one", self.flavors["bronze"])
         numbers = f"class:{SHARES} is over limit of 219 due to current usage 20 and delta 200"
@@ -172,6 +176,12 @@ class TestTierChange(TierChanges):
             self.resize(server, "gold")
         self.check(server, "bronze", weight=20, shares=20)
         self.resize(server, "silver")
+        self.check(server, "silver", weight=100, shares=100)
+        self.confirm(server)
+        limits[f"class:{SHARES}"] = 119
+        numbers = f"class:{SHARES} is over limit of 119 due to current usage 100 and delta 20"
+        with pytest.raises(OpenStackApiException, match=f"(?s)403.*{numbers}"):
+            self.resize(server, "bronze")
         self.check(server, "silver", weight=100, shares=100)
 
     def test_what_else_differs_is_novas(self) -> None:
