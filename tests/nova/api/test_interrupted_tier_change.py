@@ -10,9 +10,11 @@ from typing import Any
 
 import fixtures
 import pytest
+from keystoneauth1.exceptions import ClientException
 from nova import context as nova_context
 from nova.compute.rpcapi import ComputeAPI
 from nova.objects import Instance
+from nova.scheduler.client.report import SchedulerReportClient
 from nova.tests.functional.api.client import OpenStackApiException
 from nova.tests.functional.libvirt import base
 
@@ -119,6 +121,25 @@ class TestPending(TierChanges):
         assert self.events_of(server) == [("live_tier_change", None, None)]
         self.weights.refuses = False
         self.report(server)
+        self.check(server, "gold", weight=200, shares=200)
+
+    def test_placement_does_not_answer_in_a_revert(self) -> None:
+        """The next report of the host goes on with the revert."""
+        server = self.boot_on("one", self.flavors["gold"])
+        self.resize(server, "bronze")
+        self.check(server, "bronze", weight=20, shares=20)
+        silence = fixtures.MockPatchObject(
+            SchedulerReportClient, "post", side_effect=ClientException("no route to placement")
+        )
+        with silence:
+            self.api.post_server_action(server, {"revertResize": {}})
+            wait_until(lambda: silence.mock.called)
+        assert self.instance(server).task_state == "resize_reverting"
+        assert self.is_pending(server)
+        assert self.shares_of(server) == 20
+        assert self.held(self.migration_of(server)) == {"one": {SHARES: 180}}
+        self.report(server)
+        self._wait_for_state_change({"id": server}, "ACTIVE")
         self.check(server, "gold", weight=200, shares=200)
 
     def test_the_host_is_down(self) -> None:

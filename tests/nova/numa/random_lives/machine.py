@@ -17,7 +17,9 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from nova import context, exception, objects
+from nova.compute import task_states
 
+from cpu_tiers.nova.tier_changes import PENDING
 from tests.nova.broken_answers import Case
 from tests.nova.numa.agreement import topology_of
 from tests.nova.numa.moves import MoveCommands
@@ -152,26 +154,32 @@ class RandomLife(RuleBasedStateMachine):
         self.tell(f"server {number} on {resident.host}", action, case or "")
         with self.cloud.faulty(case):
             self.cloud.api.post_server_action(resident.uuid, action)
-            self.rest(resident)
+            self.rest(resident, or_pending=True)
         if resident.host and resident.host not in self.down:
             self.cloud.carry_out_changes({resident.uuid: resident.host})
             self.rest(resident)
         self.check(case)
 
-    def rest(self, *residents: Resident) -> None:
-        """Wait until nothing is under way for servers."""
+    def rest(self, *residents: Resident, or_pending: bool = False) -> None:
+        """Wait until nothing is under way for servers.
+
+        :param or_pending: or a request has failed, and the next report of the host goes on with
+            the revert of a change of the tier.
+        """
         for resident in residents:
             deadline = time.monotonic() + 5 * PATIENCE  # five servers boot at once
-            while not self.is_at_rest(resident.uuid):
+            while not self.is_at_rest(resident.uuid, or_pending):
                 assert time.monotonic() < deadline, f"{resident} does not come to rest"
                 time.sleep(0.1)
 
-    def is_at_rest(self, uuid: str) -> bool:
+    def is_at_rest(self, uuid: str, or_pending: bool) -> bool:
         admin = context.get_admin_context()
         try:  # nova-api would take five times the CPU time
-            server = objects.Instance.get_by_uuid(admin, uuid, expected_attrs=[])
+            server = objects.Instance.get_by_uuid(admin, uuid, expected_attrs=["system_metadata"])
         except exception.InstanceNotFound:  # which waits for a host, or for which there is none
             return bool(self.cloud.api.get_server(uuid)["status"] == "ERROR")
+        if server.task_state == task_states.RESIZE_REVERTING and or_pending:
+            return bool(PENDING in server.system_metadata and self.cloud.broken.failed)
         if server.task_state or server.vm_state in ("building", "shelved"):
             return False
         under_way = objects.MigrationList.get_in_progress_by_instance(admin, uuid)
