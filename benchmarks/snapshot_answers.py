@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,12 +69,14 @@ class Taken(NamedTuple):
     megabytes: float
 
 
-def taken(*arguments: str) -> Taken:
+PROGRAM = (str(Path(sys.executable).with_name("cpu-tiers")),)
+
+
+def taken(*arguments: str, program: Sequence[str] = PROGRAM) -> Taken:
     """Run ``cpu-tiers``; return what the process took. An answer may be a status of 3."""
-    program = str(Path(sys.executable).with_name("cpu-tiers"))
     child = os.posix_spawn(
-        program,
-        [program, *arguments],
+        program[0],
+        [*program, *arguments],
         {**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
         file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
     )

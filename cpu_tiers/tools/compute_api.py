@@ -12,18 +12,16 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
-
-from keystoneauth1.adapter import Adapter
-from keystoneauth1.exceptions import ClientException, NotAcceptable, NotFound
-from requests import JSONDecodeError
-from requests.exceptions import ContentDecodingError
 
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
 from cpu_tiers.tools.http.bounds import bound_fault
 from cpu_tiers.tools.http.retries import is_json_type, may_pass, retry_after_of, retrying
 from cpu_tiers.tools.http.services import Services, tls_fault
+
+if TYPE_CHECKING:
+    from keystoneauth1.adapter import Adapter
 
 Document = Mapping[str, Any]
 
@@ -40,10 +38,8 @@ class TooOldThere(ComputeApiUnavailable):
     """The service answers 406: it is older than the microversion."""
 
 
-_ERRORS: Mapping[type[Exception], type[ComputeApiUnavailable]] = {
-    NotFound: NotFoundThere,
-    NotAcceptable: TooOldThere,
-}
+_ERRORS: Mapping[object, type[ComputeApiUnavailable]] = {404: NotFoundThere, 406: TooOldThere}
+"""By the status of an answer."""
 
 
 class ObjectKind(NamedTuple):
@@ -111,12 +107,15 @@ def get(services: Services, kind: ObjectKind, path: str) -> Document:
 
     :raises NotFoundThere: the service has no such object.
     """
+    from keystoneauth1.exceptions import ClientException
+
     repeat = retrying(services.retry_policy, may_pass, retry_after_of)
     try:
         body = repeat(_json, services.adapter(kind.service_type), path, kind.microversion)
     except (ClientException, OSError, RecursionError) as error:
         # An OSError is an error of requests, or says that there is no file of certificates.
-        kind_of_error = _ERRORS.get(type(error), ComputeApiUnavailable)
+        status = getattr(error, "http_status", None)
+        kind_of_error = _ERRORS.get(status, ComputeApiUnavailable)
         reason = (
             bound_fault(error)
             or tls_fault(error, services.settings)
@@ -137,6 +136,8 @@ def get(services: Services, kind: ObjectKind, path: str) -> Document:
 
 def endpoint_of(services: Services, kind: ObjectKind) -> str:
     """Return the URL of the service of a kind."""
+    from keystoneauth1.exceptions import ClientException
+
     try:
         return services.adapter(kind.service_type).get_endpoint() or ""
     except (ClientException, OSError) as error:
@@ -145,11 +146,13 @@ def endpoint_of(services: Services, kind: ObjectKind) -> str:
         ) from error
 
 
-def _json(adapter: Adapter, path: str, microversion: str | None) -> Any:
+def _json(adapter: "Adapter", path: str, microversion: str | None) -> Any:
     """Return the decoded JSON of an answer.
 
     :raises ContentDecodingError: the body is cut off, so that a repeated request may succeed.
     """
+    from requests.exceptions import ContentDecodingError, JSONDecodeError
+
     answer = adapter.get(path, microversion=microversion)
     try:
         return answer.json()

@@ -12,7 +12,7 @@ import logging
 import re
 import signal
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import EntryPoint, version
@@ -62,6 +62,9 @@ class _Listed:
 
         class Described(Command):
             _description = description(self._command)
+
+            def __init__(self, app: App, app_args: Namespace | None) -> None:
+                super().__init__(app, app_args)  # without a name, for which cliff seeks hooks
 
             def take_action(self, parsed_args: object) -> None:
                 raise NotImplementedError  # the list does not run a command

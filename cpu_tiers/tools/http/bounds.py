@@ -11,13 +11,13 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from http.client import HTTPResponse
-from typing import Any
-
-import requests
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
+from typing import TYPE_CHECKING, Any
 
 from cpu_tiers.model.document import MAX_BYTES
+
+if TYPE_CHECKING:
+    import requests
+    from urllib3 import HTTPConnectionPool, PoolManager
 
 _PIECE = 2**16
 
@@ -80,8 +80,11 @@ class _BoundedReader(io.RawIOBase):
         super().close()
 
 
-def pool_classes(bounds: Bounds) -> Mapping[str, type[HTTPConnectionPool]]:
+def pool_classes(bounds: Bounds) -> "Mapping[str, type[HTTPConnectionPool]]":
     """Return the pools whose responses have bounds, by the scheme of the URL."""
+    from http.client import HTTPResponse
+
+    from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 
     class Response(HTTPResponse):
         def __init__(self, sock: Any, *args: Any, **kwargs: Any) -> None:
@@ -98,7 +101,7 @@ def pool_classes(bounds: Bounds) -> Mapping[str, type[HTTPConnectionPool]]:
     return {"http": bounded(HTTPConnectionPool), "https": bounded(HTTPSConnectionPool)}
 
 
-def bound(session: requests.Session, bounds: Bounds | None = None) -> None:
+def bound(session: "requests.Session", bounds: Bounds | None = None) -> None:
     """Give all answers to requests of a session bounds; call it again after a ``mount``."""
     bounds = bounds or Bounds()
     for adapter in session.adapters.values():
@@ -109,7 +112,7 @@ def bound(session: requests.Session, bounds: Bounds | None = None) -> None:
 
     session.headers["Accept-Encoding"] = "gzip"
 
-    def read(response: requests.Response, *_: Any, **__: Any) -> None:
+    def read(response: "requests.Response", *_: Any, **__: Any) -> None:
         # requests calls hooks before it reads the body. Without the header, urllib3 leaves the
         # body as it is: before release 2.6, urllib3 decompresses a piece without a bound.
         encoding = response.raw.headers.pop("Content-Encoding", "")

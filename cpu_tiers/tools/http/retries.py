@@ -7,14 +7,12 @@ need be, and does not understand a date there.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import tenacity
-from keystoneauth1 import exceptions as ksa
-from requests.exceptions import RequestException
-from urllib3.exceptions import HTTPError
-from urllib3.util import Retry
+from typing import TYPE_CHECKING
 
 from cpu_tiers.tools.http.bounds import bound_fault
+
+if TYPE_CHECKING:
+    import tenacity
 
 REPEATED_STATUSES = frozenset({429, 500, 502, 503, 504})
 """The statuses after which a repeated request may succeed.
@@ -62,12 +60,14 @@ def retrying(
     policy: RetryPolicy,
     is_repeated: Callable[[BaseException], bool],
     retry_after: Callable[[BaseException], str],
-) -> tenacity.Retrying:
+) -> "tenacity.Retrying":
     """Return an object that calls a function again while it raises certain exceptions.
 
     :param is_repeated: tells whether to call the function again after an exception.
     :param retry_after: returns the header ``Retry-After`` of the response of an exception, if any.
     """
+    import tenacity
+
     return tenacity.Retrying(
         retry=tenacity.retry_if_exception(is_repeated),
         stop=tenacity.stop_after_attempt(policy.attempts)
@@ -80,13 +80,15 @@ def retrying(
 
 def pauses(
     policy: RetryPolicy, retry_after: Callable[[BaseException], str]
-) -> Callable[[tenacity.RetryCallState], float]:
+) -> "Callable[[tenacity.RetryCallState], float]":
     """Return the function that computes the pause before a repetition, in seconds."""
+    import tenacity
+
     pause = tenacity.wait_exponential(multiplier=policy.first_pause) + tenacity.wait_random(
         0, policy.first_pause
     )
 
-    def wait(state: tenacity.RetryCallState) -> float:
+    def wait(state: "tenacity.RetryCallState") -> float:
         error = state.outcome.exception() if state.outcome else None
         asked = seconds_of(retry_after(error)) if error else 0.0
         return min(max(pause(state), asked), policy.longest_pause)
@@ -96,6 +98,9 @@ def pauses(
 
 def seconds_of(retry_after: str) -> float:
     """Return the seconds in a header ``Retry-After``: a number, or a date that is not past."""
+    from urllib3.exceptions import HTTPError
+    from urllib3.util import Retry
+
     try:
         return Retry().parse_retry_after(retry_after)
     except (HTTPError, ValueError, OverflowError):
@@ -104,6 +109,9 @@ def seconds_of(retry_after: str) -> float:
 
 def may_pass(error: BaseException) -> bool:
     """Tell whether a repeated request may succeed after an exception of keystoneauth1."""
+    from keystoneauth1 import exceptions as ksa
+    from requests.exceptions import RequestException
+
     if bound_fault(error):
         return False
     if isinstance(error, ksa.HttpError):

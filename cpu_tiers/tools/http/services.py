@@ -1,26 +1,22 @@
 """The services of a cloud: an adapter for each service, and one session for all of them.
 
 The session comes from nova.conf (:mod:`cpu_tiers.tools.placement.session`) or from the openstack
-client (:func:`services_of_client`). A redirect is followed only within the host, the port and the
-scheme of the request: keystoneauth1 follows a redirect to any address, and sends the token of the
-administrator, or in a request to Keystone the password, along.
+client (:func:`services_of_client`). What asks no service, such as an answer about a snapshot,
+imports this module too; so the libraries of HTTP are imported where a request is sent.
 """
 
-import ssl
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
-from urllib.parse import urljoin, urlsplit
-
-import requests
-from keystoneauth1.adapter import Adapter
-from keystoneauth1.session import Session
-from requests.exceptions import InvalidURL
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from cpu_tiers.errors import printable
 from cpu_tiers.tools.http.bounds import bound, causes
 from cpu_tiers.tools.http.retries import RetryPolicy
+
+if TYPE_CHECKING:
+    from keystoneauth1.adapter import Adapter
+    from keystoneauth1.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +56,7 @@ class Services:
     :param settings: where the URLs and the credentials come from.
     """
 
-    adapter: Callable[[str], Adapter]
+    adapter: "Callable[[str], Adapter]"
     settings: Settings = NOVA_CONF
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
 
@@ -70,32 +66,6 @@ _NOT_TRUSTED = frozenset({18, 19, 20, 21})
 self-signed one in the chain, no certificate of the issuer, and a chain of one certificate."""
 
 
-class RedirectRefused(InvalidURL):
-    """A response redirects to another host, another port, or from HTTPS to HTTP."""
-
-
-def refuse_other_hosts(session: requests.Session) -> None:
-    """Let all requests of a session raise :class:`RedirectRefused` instead of going elsewhere."""
-
-    def check(response: requests.Response, *_: Any, **__: Any) -> None:
-        url, location = response.url, response.headers.get("Location")
-        if not location or not 300 <= response.status_code < 400:
-            return
-        is_there = False
-        with suppress(ValueError):  # the location is no URL
-            target = urljoin(url, location)
-            # requests' own check of a redirect
-            is_there = not session.should_strip_auth(url, target)  # type: ignore[no-untyped-call]
-        if not is_there:
-            response.close()  # requests would do so later, and later does not come
-            raise RedirectRefused(
-                f"{url} redirects to {location[:200]!a}, which is another host, port or scheme;"
-                " the redirect is not followed, because the request has credentials"
-            )
-
-    session.hooks["response"].append(check)
-
-
 def tls_fault(error: BaseException, settings: Settings) -> str | None:
     """Return the address, the reason of OpenSSL and the setting to check; ``None`` without TLS.
 
@@ -103,6 +73,8 @@ def tls_fault(error: BaseException, settings: Settings) -> str | None:
 
     :param error: what keystoneauth1 or requests raised for a request.
     """
+    import ssl
+
     if type(error) is OSError:  # requests does not find a file of certificates
         return f"{error}; check {settings.certificates}"
     chain = list(causes(error))
@@ -122,13 +94,16 @@ def tls_fault(error: BaseException, settings: Settings) -> str | None:
     return f"{said}; check the certificate, and {settings.connection}"
 
 
-def services_of_client(session: Session, region: Any) -> Services:
+def services_of_client(session: "Session", region: Any) -> Services:
     """Return the services of the cloud that a user of the openstack client has chosen.
 
     :param session: the authenticated session of the client.
     :param region: ``openstack.config.cloud_region.CloudRegion``. clouds.yaml can have settings for
         each service, such as ``placement_endpoint_override``.
     """
+    from keystoneauth1.adapter import Adapter
+
+    from cpu_tiers.tools.http.redirects import refuse_other_hosts
 
     def adapter(service_type: str) -> Adapter:
         return Adapter(

@@ -10,14 +10,12 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from keystoneauth1 import exceptions as ksa
-
 from cpu_tiers.errors import printable
 from cpu_tiers.placement import errors
 from cpu_tiers.tools.http import retries
 from cpu_tiers.tools.http.bounds import bound_fault
 from cpu_tiers.tools.http.retries import REPEATED_STATUSES, RetryPolicy, may_pass, retry_after_of
-from cpu_tiers.tools.http.services import NOVA_CONF, RedirectRefused, Settings, tls_fault
+from cpu_tiers.tools.http.services import NOVA_CONF, Settings, tls_fault
 from cpu_tiers.tools.placement.response import PlacementResponse
 
 OLDEST = (1, 36)
@@ -188,6 +186,10 @@ def error_without_response(
     :param request: the method and the path.
     :param settings: where the settings of the session are, for the advice in the error.
     """
+    from keystoneauth1 import exceptions as ksa
+
+    from cpu_tiers.tools.http.redirects import RedirectRefused
+
     if fault := bound_fault(error):
         return errors.PlacementAnswerInvalid(f"{request}: {fault}")
     if isinstance(error, ksa.DiscoveryFailure) and isinstance(

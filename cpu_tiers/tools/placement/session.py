@@ -20,8 +20,9 @@ from urllib3.exceptions import InsecureRequestWarning
 
 from cpu_tiers.placement.errors import PlacementMisconfigured
 from cpu_tiers.tools.http.bounds import bound
+from cpu_tiers.tools.http.redirects import refuse_other_hosts
 from cpu_tiers.tools.http.retries import RetryPolicy
-from cpu_tiers.tools.http.services import Services, refuse_other_hosts
+from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import embedded_placement
 

@@ -8,10 +8,10 @@ snapshot and for the cloud at the time of the snapshot (decision D98).
 from functools import cached_property
 
 import os_resource_classes
-import os_traits
 
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId
 from cpu_tiers.model.candidates import CandidatesAnswer
+from cpu_tiers.model.names import standard_traits
 from cpu_tiers.model.providers import Provider, ProviderIndex
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import PlacementError
@@ -75,7 +75,7 @@ class SnapshotClient(PlacementClient):
         if kind == "traits":
             in_use = frozenset(self._by_trait)
             custom = self._snapshot.traits or ()
-            return in_use if only else in_use.union(os_traits.get_traits(), custom)
+            return in_use if only else in_use.union(standard_traits(), custom)
         in_use = frozenset(name for each in self.providers() for name in each.inventories)
         return in_use.union(os_resource_classes.STANDARDS)
 

@@ -6,7 +6,7 @@ import pytest
 import requests
 from requests.adapters import BaseAdapter
 
-from cpu_tiers.tools.http.services import RedirectRefused, refuse_other_hosts
+from cpu_tiers.tools.http.redirects import RedirectRefused, refuse_other_hosts
 
 
 class Redirecting(BaseAdapter):

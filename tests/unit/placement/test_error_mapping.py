@@ -18,8 +18,8 @@ from cpu_tiers.placement.errors import (
     PlacementRefused,
     PlacementUnavailable,
 )
+from cpu_tiers.tools.http.redirects import RedirectRefused
 from cpu_tiers.tools.http.retries import RetryPolicy
-from cpu_tiers.tools.http.services import RedirectRefused
 from cpu_tiers.tools.placement.exchange import Exchange
 from tests.unit.placement.scripted import Play, answer, version
 
