@@ -7,9 +7,11 @@ the place that leaves the least room beside it. Pure.
 from __future__ import annotations
 
 import math
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, islice, takewhile
+from typing import TypeVar
 
 from cpu_tiers.model.names import MEMORY_MB
 from cpu_tiers.tools.cloud_model.providers import Row
@@ -25,12 +27,23 @@ MOST_TOGETHER = 3
 _MOST_COMBINATIONS = 500
 _MOST_TRIES = 400
 
+_Tried = TypeVar("_Tried")
+
+
+def before(end: float, tries: Iterable[_Tried]) -> Iterator[_Tried]:
+    """Yield what is tried before a CPU time of the process."""
+    return takewhile(lambda _: time.process_time() <= end, tries)
+
 
 class MoveSearch:
-    """Moves found so far, and the room after the moves."""
+    """Moves found so far, and the room after the moves.
 
-    def __init__(self, hosts: Hosts) -> None:
-        self.hosts = hosts
+    :param end: the CPU time of the process after which no further moves are tried; then
+        ``fewest`` is not known.
+    """
+
+    def __init__(self, hosts: Hosts, end: float = math.inf) -> None:
+        self.hosts, self._end = hosts, end
         self.room = hosts.room()
         self.moves: list[Migration] = []
         self.fewest: int | None = None
@@ -112,7 +125,7 @@ class MoveSearch:
         for size in range(1, MOST_TOGETHER + 1):
             tries = (
                 (amounts, servers)
-                for host, amounts in places
+                for host, amounts in before(self._end, places)
                 for servers in self._sets(host, amounts, size)
             )
             first = [*islice(tries, _MOST_TRIES)]
@@ -121,10 +134,10 @@ class MoveSearch:
             if size <= most and self._clear_any(first):
                 return True
         larger = sorted(
-            filter(None, (self._greedy(host, amounts) for host, amounts in places)),
+            filter(None, (self._greedy(*place) for place in before(self._end, places))),
             key=lambda choice: len(choice[1]),
         )
-        for amounts, servers in larger[:_MOST_TRIES]:
+        for amounts, servers in before(self._end, larger[:_MOST_TRIES]):
             if len(servers) <= most and self._clear(amounts, servers):
                 return True
         return False
@@ -132,7 +145,7 @@ class MoveSearch:
     def _clear_any(self, tries: Iterable[tuple[Amounts, Sequence[Server]]]) -> bool:
         """Move the servers of a set away, and take their place: the least memory to copy first."""
         ordered = sorted(tries, key=lambda choice: sum(map(_memory, choice[1])))
-        return any(self._clear(amounts, servers) for amounts, servers in ordered)
+        return any(self._clear(*choice) for choice in before(self._end, ordered))
 
     def _may_need(self, moves: int) -> None:
         """Note that this number of moves may be enough; of the first note on, fewer never are."""

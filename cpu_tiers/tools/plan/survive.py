@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from cpu_tiers.tools.plan.hosts import Hosts, Migration, Server
 from cpu_tiers.tools.plan.planner import Plan, Question, realized
-from cpu_tiers.tools.plan.search import MoveSearch
+from cpu_tiers.tools.plan.search import MoveSearch, before
 from cpu_tiers.tools.room.free import FreeAmounts
 
 
@@ -229,10 +229,8 @@ def _better(
 ) -> Iterator[tuple[Hosts, list[Loss]]]:
     """Yield hosts after moves, and the failures with servers still homeless."""
     number = _homeless(bad)
-    for loss in sorted(bad, key=lambda loss: len(loss.homeless)):
-        for moves in _remedies(hosts, loss):
-            if time.process_time() > end:
-                return
+    for loss in before(end, sorted(bad, key=lambda loss: len(loss.homeless))):
+        for moves in before(end, _remedies(hosts, loss, end)):
             after = hosts.after(moves)
             if _homeless(losses(after, [loss.hosts])) < len(loss.homeless):
                 rest = losses(after, sets)
@@ -240,22 +238,25 @@ def _better(
                     yield after, rest
 
 
-def _remedies(hosts: Hosts, loss: Loss) -> Iterator[Sequence[Migration]]:
-    """Yield moves that may give a homeless server of a failure a place."""
+def _remedies(hosts: Hosts, loss: Loss, end: float) -> Iterator[Sequence[Migration]]:
+    """Yield moves that may give a homeless server of a failure a place.
+
+    Where no host has room, there are none, and to try all takes longer than the time.
+    """
     homeless = {s.request.kind: s for s in loss.homeless if s.request.queries and not s.homeless}
     left = [server for server in hosts.servers if server.host not in loss.hosts]
     _, room = Survivors(hosts).lose(loss.hosts)
     rest = hosts.elsewhere(left, room, frozenset(loss.hosts))
-    for server in homeless.values():
-        search = MoveSearch(rest)
+    for server in before(end, homeless.values()):
+        search = MoveSearch(rest, end)
         if search.make_room(rest.places(server.request)) and search.moves:
             yield search.moves
     search = MoveSearch(hosts)
     movable = [server for server in hosts.servers if server.request.queries and not server.stays]
-    for server in movable:
+    for server in before(end, movable):
         if server.host in loss.hosts and (move := search.move(server)):
             yield [move]
-    for server in movable:
+    for server in before(end, movable):
         for root in dict.fromkeys(move.host for move in search.moves_of(server)):
             if move := hosts.migration(server, root, search.room):
                 yield [move]

@@ -1,5 +1,6 @@
 """Which servers find no place if a host fails, in the order in which Nova takes hosts."""
 
+import time
 from dataclasses import replace
 
 from cpu_tiers.tools.plan.hosts import Hosts
@@ -86,6 +87,19 @@ def test_no_moves_help_where_the_room_is_too_small() -> None:
     servers = [server("a", "h0", VCPU=8), server("b", "h1", VCPU=1)]
     found = survival(hosts_of(equal_hosts(2, VCPU=8), servers))
     assert (found.plan.steps, len(found.bad), found.left) == ((), 2, found.bad)
+
+
+def test_the_search_for_moves_ends_in_time_where_no_host_has_room() -> None:
+    # 25 full hosts with 24 servers of 24 sizes each: to try all moves takes minutes.
+    sizes = {f"s{host}-{size}": (f"h{host}", size) for host in range(25) for size in range(1, 25)}
+    servers = [server(name, host, VCPU=size) for name, (host, size) in sizes.items()]
+    hosts = hosts_of(equal_hosts(25, VCPU=sum(range(1, 25))), servers)
+    start = time.process_time()
+    found = make_survive(
+        hosts, [(name,) for name in hosts.names], Question(), Plan(hosts), seconds=0.5
+    )
+    assert time.process_time() - start < 10
+    assert [len(loss.homeless) for loss in found.left] == [24] * 25
 
 
 def test_the_sets_with_the_most_servers_come_first() -> None:
