@@ -9,7 +9,6 @@ Source: Nova, ``nova/db/{api,main}/models.py`` and ``nova/api/openstack/compute/
 
 import json
 import logging
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -65,12 +64,6 @@ _CELL0 = "00000000-0000-0000-0000-000000000000"
 _IMAGE, _LOCK = "image_", "locked_reason"
 _NO_PROPERTIES = ("min_ram", "min_disk", "disk_format", "container_format", "base_image_ref")
 """What Nova keeps of an image beside its properties."""
-_STANDARD = re.compile(
-    "(hw|img|os)_|trait:|(xenapi|vmware)_|(architecture|auto_disk_config|bdm_v2|bittorrent"
-    "|cache_in_nova|hypervisor_type|hypervisor_version_requires|ipxe_boot|owner_id"
-    "|root_device_name|traits_required|vm_mode)$"
-)
-"""The properties that mean something to Nova; Nova's API tells no others."""
 _LIKE_MOST = ('"availability_zone": null', '"scheduler_hints": {}')
 """What the request of most servers has: neither a zone nor hints."""
 
@@ -383,9 +376,7 @@ def _properties(metadata: Iterable[tuple[str, str | None]]) -> dict[str, str]:
     return {
         key.removeprefix(_IMAGE): value
         for key, value in metadata
-        if value is not None
-        and key.startswith(_IMAGE)
-        and _STANDARD.match(key.removeprefix(_IMAGE))
+        if value is not None and key.startswith(_IMAGE)
     }
 
 

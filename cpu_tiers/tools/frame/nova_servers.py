@@ -5,9 +5,10 @@ answer, or refuses. Where only a part is refused, that part is unknown, with a w
 """
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol, TypeVar
 
 from cpu_tiers.errors import FaultList
@@ -49,6 +50,13 @@ LOG = logging.getLogger(__name__)
 _NODE, _HOST = "OS-EXT-SRV-ATTR:hypervisor_hostname", "OS-EXT-SRV-ATTR:host"
 _KEYS = {HOST: _NODE, ZONE: "pinned_availability_zone", HINTS: "scheduler_hints", IMAGE: "image"}
 _TRAIT = "trait:"
+_STANDARD = re.compile(
+    "(hw|img|os)_|trait:|(xenapi|vmware)_|(architecture|auto_disk_config|bdm_v2|bittorrent"
+    "|cache_in_nova|hypervisor_type|hypervisor_version_requires|ipxe_boot|owner_id"
+    "|root_device_name|traits_required|vm_mode)$"
+)
+"""The properties that mean something to Nova. The API of Nova 31 tells all that Nova keeps of an
+image, later ones and nova-scheduler leave out the others."""
 
 _Value = TypeVar("_Value")
 
@@ -235,7 +243,13 @@ def _image(image: object, properties: object) -> Image | None:
     if not isinstance(image, Mapping):
         return None
     texts = properties if isinstance(properties, Mapping) else {}
-    return Image(str(image.get("id")), {key: str(value) for key, value in texts.items()})
+    standard = {key: str(value) for key, value in texts.items() if _is_standard(key)}
+    return Image(str(image.get("id")), standard)
+
+
+@cache
+def _is_standard(name: str) -> bool:
+    return bool(_STANDARD.match(name))
 
 
 def _image_traits(services: Services) -> dict[str, dict[str, str]]:
