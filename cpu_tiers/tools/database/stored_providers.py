@@ -50,10 +50,7 @@ def read_placement(reader: Reader) -> Snapshot:
     )
     records = list(reader.rows(sa.select(_PROVIDERS)))
     uuids = {number: uuid for number, uuid, *_ in records}
-    inventories: dict[int, dict[str, Inventory]] = defaultdict(dict)
-    inventory = cache(lambda *amounts: read_inventory(dict(zip(AMOUNTS, amounts, strict=True))))
-    for number, class_number, *amounts in reader.rows(sa.select(_INVENTORIES)):
-        inventories[number][classes[class_number]] = inventory(*amounts)
+    inventories = _inventories(reader, classes)
     traits_of = _names(reader, _TRAITS_OF, traits)
     aggregates_of = _names(reader, _AGGREGATES_OF, aggregates)
     states = {
@@ -74,6 +71,24 @@ def read_placement(reader: Reader) -> Snapshot:
             of_provider.setdefault(consumer, {})[classes[class_number]] = used
     custom = frozenset(filter(is_custom, traits.values()))
     return replace(snapshot_of(states, held), traits=custom)
+
+
+def _inventories(
+    reader: Reader, classes: Mapping[int, str]
+) -> Mapping[int, Mapping[str, Inventory]]:
+    """Return the inventories of each provider by the provider's number; equal ones are kept once.
+
+    A row has an inventory, and those of a thousand providers that have it: most hosts are equal.
+    """
+    inventories: dict[int, dict[str, Inventory]] = defaultdict(dict)
+    once = cache(lambda *amounts: read_inventory(dict(zip(AMOUNTS, amounts, strict=True))))
+    provider, *inventory = _INVENTORIES.c
+    thousand = sa.type_coerce(provider, sa.Integer) // 1000
+    query = sa.select(reader.joined(provider), *inventory).group_by(*inventory, thousand)
+    for numbers, class_number, *amounts in reader.joined_rows(query):
+        for number in map(int, numbers.split(",")):
+            inventories[number][classes[class_number]] = once(*amounts)
+    return inventories
 
 
 def _names(

@@ -51,6 +51,8 @@ class Sale:
     def of_tree(cls, providers: Iterable[Mapping[str, Inventory]]) -> "Sale | None":
         """Return the sale of a host, from the inventories of its providers, such as NUMA nodes."""
         listed = tuple(providers)
+        if not any(VCPU_SHARES in inventories for inventories in listed):
+            return None  # most providers of a large cloud
         cpus = sum(inventories[VCPU].total for inventories in listed if VCPU in inventories)
         for_shares = [each[VCPU_SHARES] for each in listed if VCPU_SHARES in each]
         if not for_shares:
