@@ -59,12 +59,14 @@ def rank(
     :param multipliers: of the weighers that nova-scheduler loads; others have the weight 0.
     :param own: the multipliers that hosts have of their aggregates, in place of ``multipliers``.
     """
-    parts = dict[str, Mapping[str, float]]()
-    for weigher, weights in raw.items():
+
+    def multiplied(weigher: str) -> Mapping[str, float]:
         own_of = own.get(weigher, {}) if weigher in multipliers else {}
         usual = multipliers.get(weigher, 0.0)
-        normal = _normalized(weigher, weights)
-        parts[weigher] = {host: own_of.get(host, usual) * w for host, w in normal.items()}
+        normal = _normalized(weigher, raw[weigher])
+        return {host: own_of.get(host, usual) * w for host, w in normal.items()}
+
+    parts = {weigher: multiplied(weigher) for weigher in raw}
     hosts = {
         host: sum(weights[host] for weights in parts.values()) for host in next(iter(raw.values()))
     }

@@ -203,6 +203,8 @@ def sold_cloud(
 
 def _sale(provider: Provider, providers: ProviderIndex) -> Sale | None:
     """Return the sale of the shared CPUs of a provider; ``None`` if nothing is sold."""
+    if VCPU_SHARES not in provider.inventories:
+        return None
     sale = Sale.of(provider.inventories)
     if sale and HYPERTHREADING in providers.root(provider.uuid).traits:
         return replace(sale, has_threads=True)

@@ -55,8 +55,6 @@ class Sale:
             return None  # most providers of a large cloud
         cpus = sum(inventories[VCPU].total for inventories in listed if VCPU in inventories)
         for_shares = [each[VCPU_SHARES] for each in listed if VCPU_SHARES in each]
-        if not for_shares:
-            return None
         shares = sum(map(_whole, for_shares), Fraction(0))
         capacity = sum(inventory.capacity for inventory in for_shares)
         if not cpus or not shares:
