@@ -3,6 +3,7 @@
 The cloud of ``large_cloud.py``, with 60 more traits of each host, is in tables of Placement's
 migrations, and 300,000 servers in two cells in tables of Nova's migrations; each server
 has the texts of a flavor and of a request, and the rows of an image, as Nova stores them. The
+metrics are those of ``cpu-tiers-cloud-minute.service``, without and with Nova's databases. Each
 command is a process of its own, whose start counts. A short draw takes a tenth, whose goals are a
 tenth beside what an empty cloud takes. Run: ``python benchmarks/databases.py [--hosts N]
 [--servers N] [--database NAME]``; ``--servers`` is a number for each host, and 0 leaves Nova out.
@@ -28,6 +29,7 @@ from measure import DRAW, Ratio, report
 from nova.db import migration
 from snapshot_answers import taken
 
+from cpu_tiers.model.names import VCPU_SHARES
 from tests.databases.servers import SERVERS, tables_of_placement
 
 HOSTS = 1_000 if DRAW else 10_000
@@ -35,7 +37,13 @@ OF_GOALS = 10_000
 """The goals are about so many hosts, with 30 servers each."""
 
 SERVERS_OF_HOST = 30
-GOALS = {"providers": (6.0, 500.0, 0.5), "providers and servers": (40.0, 1500.0, None)}
+GOALS = {
+    "providers": (6.0, 500.0, 0.5),
+    "metrics of providers": (10.0, 500.0, None),
+    "providers and servers": (40.0, 1500.0, None),
+    "metrics": (10.0, 500.0, None),
+}
+METRICS = ("--metrics-only", "--tier", "gold=100", "--tier", "silver=50", "--prometheus")
 ROUNDS = 3
 UNITS = ("CPU s", "MB", "CPU s of the database")
 """What the goals for 10,000 hosts are about."""
@@ -293,24 +301,31 @@ def measure(database: str, hosts: int, servers: int, folder: Path) -> Iterator[R
         tables_of_placement(folder, url)
         fill_names(url, document)
         conf, file = folder / "cloud.conf", folder / "cloud.json"
-        command = ("--config-file", str(conf), "cloud", "snapshot", str(file), "--databases")
+        command = ("--config-file", str(conf), "cloud")
+        snapshot = (*command, "snapshot", str(file), "--databases")
+        metrics = (*command, "show", "--databases", *METRICS, str(folder / "cloud.prom"))
         conf.write_text(f"[placement_database]\nconnection = {url}\n")
         cost_of = partial(best, program[database])
-        empty = cost_of(*command, "--no-flavors")
+        readings = {"providers": (*snapshot, "--no-flavors"), "metrics of providers": metrics}
+        empty = {reading[3]: cost_of(*reading) for reading in readings.values()}
         fill(url, document)
-        lines = ["[DEFAULT]\nservice_down_time = 86400\n"]
-        lines += [f"[placement_database]\nconnection = {url}\n"]
-        readings: dict[str, tuple[str, ...]] = {"providers": ("--no-flavors",)}
         if database == "mariadb" and servers:
-            nova = Nova(url)
-            nova.fill(document, hosts, servers)
-            lines += [f"[api_database]\nconnection = {nova.url('nova_api')}\n"]
-            readings["providers and servers"] = ()
-        conf.write_text("".join(lines))
-        for what, arguments in readings.items():
-            cost = cost_of(*command, *arguments)
-            check(json.loads(file.read_text()), document, hosts, hosts * servers * (not arguments))
-            for value, base, goal, unit in zip(cost, empty, GOALS[what], UNITS, strict=True):
+            readings |= {"providers and servers": snapshot, "metrics": metrics}
+        for what, reading in readings.items():
+            if what == "providers and servers":
+                nova = Nova(url)
+                nova.fill(document, hosts, servers)
+                with conf.open("a") as lines:
+                    lines.write(f"[api_database]\nconnection = {nova.url('nova_api')}\n")
+                    lines.write("[DEFAULT]\nservice_down_time = 86400\n")
+            cost = cost_of(*reading)
+            if reading is metrics:
+                check_metrics((folder / "cloud.prom").read_text(), document, hosts)
+            else:
+                number = hosts * servers * (reading is snapshot)
+                check(json.loads(file.read_text()), document, hosts, number)
+            bases = empty[reading[3]]
+            for value, base, goal, unit in zip(cost, bases, GOALS[what], UNITS, strict=True):
                 allowed = base + ((goal or 0.0) - base) * hosts / OF_GOALS
                 is_noise = DRAW and unit == UNITS[2]  # five ticks of a clock
                 yield Ratio(
@@ -338,6 +353,18 @@ def check(
         assert {each["name"] for each in snapshot["server_flavors"]} == {
             each["name"] for each in document["flavors"]
         }
+
+
+def check_metrics(text: str, document: Mapping[str, Any], hosts: int) -> None:
+    """Check that the metrics have all hosts, and add up to the shares that were written."""
+    sold = sum(
+        amounts.get(VCPU_SHARES, 0)
+        for held in document["consumers"].values()
+        for amounts in held.values()
+    )
+    values = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
+    assert sum(int(value) for name, _, value in values if "shares_sold{" in name) == sold
+    assert ('cpu_tiers_cloud_hosts{state="enabled"}', " ", str(hosts)) in values
 
 
 def main() -> int:

@@ -125,6 +125,8 @@ def _check_metrics(parsed_args: Namespace, faults: FaultList) -> None:
     """Refuse arguments of the metrics without the metrics."""
     if parsed_args.cloud_label and parsed_args.prometheus is None:
         faults.add("--cloud-label", "given without --prometheus", "give both")
+    if parsed_args.metrics_only and parsed_args.prometheus is None:
+        faults.add("--metrics-only", "given without --prometheus", "give both")
     if parsed_args.survive and parsed_args.prometheus is None:
         faults.add("--survive", "given without --prometheus", "give both, or run plan survive")
 
@@ -164,6 +166,12 @@ class CloudShow(NovaConfCommand, ListCommand):
             help="write metrics to this file, for the textfile collector of node_exporter",
         )
         parser.add_argument(
+            "--metrics-only",
+            action="store_true",
+            help="print nothing but warnings, and do not ask Nova where servers are, which the"
+            " metrics do not need: they take half of the time for a large cloud",
+        )
+        parser.add_argument(
             "--cloud-label",
             metavar="NAME",
             help="give all metrics the label cloud with this name, which keeps the files of"
@@ -196,19 +204,21 @@ class CloudShow(NovaConfCommand, ListCommand):
         kind = parsed_args.group_by
         is_of_hosts = kind in (ZONE, AGGREGATE)
         named = _read_host_groups(source, kind) if is_of_hosts else {}  # it may be refused
-        projects = _project_names(source) if kind == PROJECT else None
+        is_shown = not parsed_args.metrics_only
+        projects = _project_names(source) if kind == PROJECT and is_shown else None
         read_at = time.time()
         snapshot = self._read_cloud(source, is_whole=parsed_args.survive)
-        snapshot = with_places(
-            source,
-            snapshot,
-            must_answer=projects is not None,
-            wants_names=parsed_args.names,
-        )
+        if is_shown or parsed_args.html:
+            snapshot = with_places(
+                source,
+                snapshot,
+                must_answer=projects is not None,
+                wants_names=parsed_args.names,
+            )
         servers = snapshot.servers.servers if snapshot.servers else {}
         cloud = sold_cloud(snapshot, tiers, source.service_states)
         groups = _groups_of(cloud.hosts, named, kind) if is_of_hosts else {}
-        is_text = parsed_args.formatter == self.formatter_default
+        is_text = parsed_args.formatter == self.formatter_default and is_shown
         wants_rooms = is_text or parsed_args.html or parsed_args.prometheus is not None
         rooms = self._rooms(conf, source, tiers, cloud.parts) if wants_rooms else []
         if parsed_args.html:
@@ -225,6 +235,9 @@ class CloudShow(NovaConfCommand, ListCommand):
             tell_unknown_states(source.service_states)
         if self.status and not is_text:
             LOG.warning("More is allocated than the capacity: %s", excess_names(cloud.excesses))
+        if not is_shown:
+            parsed_args.print_text = _print_nothing
+            return columns_of(None), ()
         print_text = partial(
             print_cloud, cloud=cloud, rooms=rooms, groups=groups, show_all=parsed_args.all
         )
@@ -286,6 +299,10 @@ class CloudShow(NovaConfCommand, ListCommand):
         except CpuTiersError as error:  # the other metrics are complete
             LOG.warning("Whether the cloud survives the loss of a host is left out: %s", error)
             return None
+
+
+def _print_nothing(_: Console) -> None:
+    """Print the text of a command that only writes metrics."""
 
 
 def read_cloud(cloud: CloudSource) -> Snapshot:

@@ -167,6 +167,25 @@ def test_commands_ask_only_the_databases(
     assert seen == []
 
 
+@pytest.mark.usefixtures("cloud")
+def test_metrics_alone(run: Command, conf: Path, seen: list[str], tmp_path: Path) -> None:
+    """What is not printed costs nothing, and the metrics stay the same but for their time."""
+    seen.clear()
+    show = ("--config-file", conf, "cloud", "show", "--databases")
+    files = tmp_path / "a.prom", tmp_path / "b.prom"
+    assert run(*show, "--prometheus", files[0]).stdout
+    assert run(*show, "--metrics-only", "--prometheus", files[1]).stdout == ""
+    with_text, alone = (
+        [line for line in file.read_text().splitlines() if "timestamp_seconds " not in line]
+        for file in files
+    )
+    assert alone == with_text
+    assert 'cpu_tiers_cloud_hosts{state="enabled"} 2' in alone
+    refused = run(*show, "--metrics-only", status=1).stderr
+    assert "--metrics-only: given without --prometheus" in refused
+    assert seen == []
+
+
 def test_a_reader_cannot_write(reader: Reader, database: str) -> None:
     """All statements of a reading are SELECTs, and the connection itself refuses the others."""
     statements: list[str] = []
