@@ -5,7 +5,11 @@ stores it.
 """
 
 import json
+import re
 import sqlite3
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -26,6 +30,8 @@ from tests.nova.command_line import services_of, streams
 from tests.nova.planned import PlannedCloud
 from tests.nova.stored_databases import copy_databases
 
+ROOT = Path(__file__).parents[3]
+UNIT = ROOT / "etc" / "systemd" / "cpu-tiers-cloud-minute.service"
 AVX2 = {"trait:COMPUTE_NODE": "required", "hw_disk_bus": "virtio", "os_distro": "debian"}
 IMAGE = "0b1c2d3e-31e7-49b7-b260-868f441e862c"
 AVX2 |= {"team": "web", "architecture": "x86_64"}
@@ -208,6 +214,52 @@ class TestBothSources(PlannedCloud):
         build = "nova.conductor.api.ComputeTaskAPI.schedule_and_build_instances"
         with mock.patch(build):
             self.api.post_server({"server": body})
+
+    def test_the_unit_of_each_minute(self) -> None:
+        """Run the command of the unit, with the unit's umask and nearly no environment."""
+        self.write_provider_yaml("$COMPUTE_NODE", {"CUSTOM_VCPU_SHARES": 800})
+        self.start_compute("one", host_info=self.kind.hardware(), cell_name="cell1")
+        aggregate = self.api.post_aggregate({"aggregate": {"name": "fast"}})["id"]
+        self.act(aggregate, add_host={"host": "one"})
+        self.boot_small("plain", "one")
+        text, conf = UNIT.read_text(), self.databases()
+        lines = dict(re.findall(r"^(\w+)=(.+)$", text, re.MULTILINE))
+        metrics = self.folder / "metrics"
+        metrics.mkdir(mode=0o755)
+        places = {
+            "/usr/local/bin/cpu-tiers": str(Path(sys.executable).with_name("cpu-tiers")),
+            "${CREDENTIALS_DIRECTORY}/cloud.conf": conf,
+            "/var/lib/cpu-tiers/metrics/cpu-tiers-cloud.prom": str(metrics / "cloud.prom"),
+        }
+        command = [places.get(word, word) for word in lines["ExecStart"].split()]
+        assert {*places.values()} <= {*command}
+        before = time.time()
+        ran = subprocess.run(
+            command,
+            umask=int(lines["UMask"], 8),
+            cwd="/",
+            env={"PYTHONPATH": str(ROOT), "HOME": "/nonexistent"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr
+        (file,) = metrics.iterdir()
+        assert file.stat().st_mode & 0o777 == 0o644
+        values = dict(
+            line.rsplit(" ", 1)
+            for line in file.read_text().splitlines()
+            if not line.startswith("#")
+        )
+        read_at = float(values['cpu_tiers_cloud_timestamp_seconds{cloud="RegionOne"}'])
+        assert before <= read_at <= time.time()
+        # The flavor has one vCPU with a multiplier of 10.
+        for label in (
+            'shares_{}{{cloud="RegionOne",host="one"}}',
+            'group_shares_{}{{cloud="RegionOne",group="fast"}}',
+        ):
+            assert values["cpu_tiers_" + label.format("sold")] == "10"
+            assert values["cpu_tiers_" + label.format("free")] == "790"
 
     def check_cells(self, whole: Snapshot) -> None:
         """Take the database of a cell away: its servers keep their ids and projects."""
