@@ -40,9 +40,10 @@ def test_counters_of_guests(hypervisor: libvirt.virConnect, tmp_path: Path) -> N
         assert of_gold.stalls.throttled == 0
         assert of_limited.totals.ran < 0.3  # a fiftieth of the time, and a few periods more
         assert of_limited.stalls.throttled > 0.5
-        # Only its own quota stops the guest: 0.02 CPUs are due, and nothing is missing.
+        # Only its own quota stops the guest: 0.02 CPUs are due, and nothing is missing, except
+        # for the two milliseconds of a period that has not ended.
         assert of_limited.due == pytest.approx(0.02)
-        assert of_limited.totals.missing == 0
+        assert of_limited.totals.missing <= 0.002
         assert sum(watched.reading.waits["gold"].runs) == of_gold.totals.runs > 0
     watched.read()
     assert watched.reading.guests == ()
