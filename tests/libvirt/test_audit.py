@@ -343,7 +343,7 @@ def test_small_and_short_processes_are_named_together(start: Start, audit: Audit
                 command = ["taskset", "-c", "0", "sh", "-c", script]
                 process = stack.enter_context(subprocess.Popen(command))
                 stack.callback(process.kill)
-            time.sleep(1)
+            wait_until_robbed(domain)
             found = audit("--interval", "3", status=3)
         texts = [row["found"] for (_, kind), row in found.items() if kind == "busy"]
         assert any("'sh'" in text and (" small processes " in text) == many for text in texts)
@@ -447,6 +447,17 @@ def spin(*domains: libvirt.virDomain) -> None:
     while not all(domain.vcpus()[0][0][2] > 1e8 for domain in domains):
         assert time.monotonic() < deadline, "the guests do not start"
         time.sleep(0.2)
+
+
+def wait_until_robbed(domain: libvirt.virDomain) -> None:
+    """Wait until the kernel gives a spinning guest less than two thirds of its CPU."""
+    deadline, parts = time.monotonic() + 60, list[float]()
+    while not parts or parts[-1] > 2 / 3:
+        assert time.monotonic() < deadline, f"nobody takes from the guest: {parts}"
+        began, ran = time.monotonic(), domain.vcpus()[0][0][2]
+        time.sleep(1)
+        spent = (domain.vcpus()[0][0][2] - ran) / 1e9
+        parts.append(spent / (time.monotonic() - began))
 
 
 def vcpu_thread(domain: libvirt.virDomain) -> int:
