@@ -162,8 +162,8 @@ def notify(instance: objects.Instance, *actions: str) -> None:
 
 def notify_usage(instance: objects.Instance) -> None:
     """Send the usage of a server so far, with the flavor that it is about to lose."""
-    notifier = rpc.get_notifier("compute", instance.host)
     with _logged(instance):
+        notifier = rpc.get_notifier("compute", instance.host)
         compute_utils.notify_usage_exists(
             notifier, instance._context, instance, instance.host, current_period=True
         )

@@ -181,7 +181,7 @@ def _check_version(where: str, kind: object, version: object, faults: FaultList)
     elif type(version) is int and version > VERSION:
         faults.add(
             where,
-            f"a snapshot of version {version}, newer than version {VERSION}",
+            f"a snapshot of version {str(version)[:60]}, newer than version {VERSION}",
             "read the snapshot with the release of cpu-tiers that wrote it",
         )
     elif type(version) is not int or version not in _VERSIONS:

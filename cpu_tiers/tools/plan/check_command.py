@@ -60,7 +60,7 @@ def _read(path: str) -> dict[str, Any]:
     at = DocumentPlace(path, faults)
     document = at.of(read_json(path, _EXPECTED), dict)
     moves = [
-        {key: (at / "moves" / number).get(at.of(move, dict), key, str) for key in _KEYS}
+        _move(at / "moves" / number, move)
         for number, move in enumerate(at.get(document, "moves", list), start=1)
     ]
     if "moves" not in document:
@@ -70,7 +70,12 @@ def _read(path: str) -> dict[str, Any]:
     return {"moves": moves, "disable": disable}
 
 
-_KEYS = ("server", "from", "to")
+def _move(at: DocumentPlace, move: Any) -> dict[str, str]:
+    values = {key: at.get(at.of(move, dict), key, str) for key in ("server", "from", "to")}
+    for key, value in values.items():
+        if not value and isinstance(move, dict) and isinstance(move.get(key, ""), str):
+            (at / key).wrong(value, "give the value of the plan")
+    return values
 
 
 def _moves(hosts: Hosts, document: dict[str, Any], where: str) -> list[PlannedMove]:

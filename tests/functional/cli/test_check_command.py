@@ -30,3 +30,10 @@ def test_what_is_no_plan(run: Run, save: Run) -> None:
     wrong = save({"moves": [{"server": 3, "from": "cn0", "to": "cn9"}]}, "plan.json")
     result = run("plan", "check", wrong, "--snapshot", path, status=1)
     assert "moves, 1, server: got 3" in result.stderr
+    move = {"server": "id-0", "from": "cn0", "to": "cn1"}
+    for key in move:  # none, and without a text
+        for broken in ({name: move[name] for name in move if name != key}, {**move, key: ""}):
+            wrong = save({"moves": [broken]}, "plan.json")
+            error = run("plan", "check", wrong, "--snapshot", path, status=1).stderr
+            assert f"plan.json, moves, 1, {key}: got ''; give the value of the plan" in error
+            assert error.count("plan.json") == 1

@@ -66,6 +66,7 @@ def broken(*keys: Any, value: Any) -> dict[str, Any]:
             {}, "s: format 'None'; give a file of cpu-tiers cloud snapshot", id="no format"
         ),
         pytest.param(broken("version", value=4), "version 4, newer than version 3", id="newer"),
+        pytest.param(broken("version", value=10**99), f"1{'0' * 59}, newer than", id="huge"),
         pytest.param(broken("version", value=0), "version 0, not 3; write a new", id="older"),
         pytest.param(
             broken("taken", value="2026-11-23T08:00:00"), "s, taken: got '2026-", id="no zone"
