@@ -149,9 +149,6 @@ def main() -> None:
     for name in IMPORTED_LATER:
         with suppress(ImportError):
             import_module(name)
-    with suppress(ImportError):
-        # It makes the JavaScript of a page once, in three seconds.
-        import_module("vl_convert").javascript_bundle()
     gc.collect()
     gc.freeze()  # a collection would touch all modules, too
     for line in sys.stdin:
