@@ -104,6 +104,10 @@ class _PlanReader:
         self._parts = dict(self._each_part(Consumers(snapshot.servers, self._roots)))
         at = {part.server: part.host or self._names[part.root] for part in self._parts.values()}
         self._bindings = Bindings(self._known, at, self._roots, options)
+        self._has_unknown = any(uuid not in self._known.servers for uuid in self._parts)
+        self._sources: dict[str, list[str]] = defaultdict(list)
+        for migration in self._known.migrations.values():
+            self._sources[migration.server].append(migration.source)
         self._groups = {uuid: group.most for uuid, group in self._known.groups.items()}
         self._apart: dict[str, list[str]] = defaultdict(list)
         self._beside: dict[str, list[str]] = defaultdict(list)
@@ -216,11 +220,8 @@ class _PlanReader:
         Its nova-compute then confirms, and Nova evacuates the server.
         """
         if MIGRATIONS in self._known.unread:
-            return any(uuid not in self._known.servers for uuid in self._parts)
-        return any(
-            move.server == part.server and move.source != self._names[part.root]
-            for move in self._known.migrations.values()
-        )
+            return self._has_unknown
+        return any(source != self._names[part.root] for source in self._sources[part.server])
 
     def _bound_to(self, part: Part, known: SnapshotServer) -> tuple[frozenset[str], str]:
         """Return the traits of the hosts that Nova may choose, and why there is no other host."""

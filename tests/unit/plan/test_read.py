@@ -1,6 +1,10 @@
 """The servers of a snapshot: what each requests, and why some stay."""
 
+import sys
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,6 +14,7 @@ from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.tools.cloud_model.masking import masked
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.cloud_model.snapshot_servers import (
+    MIGRATIONS,
     ServerGroup,
     ServerMigration,
     SnapshotAggregate,
@@ -288,3 +293,39 @@ def test_servers_stand_in_the_order_of_nova() -> None:
     """Nova's list begins with the newest server: so does an evacuation of a whole host."""
     given = replace(snapshot(), consumers={"b": HELD, "a": HELD})
     assert [server.uuid for server in read_cloud(given, queries_of).servers] == ["a", "b"]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_twice_as_many_servers_are_twice_the_work(is_known: bool) -> None:
+    """Counted in entered functions and generators: a loop over all servers for each is many."""
+
+    def cloud(number: int) -> Snapshot:
+        hosts = [provider(f"h{n}", None, VCPU=8, MEMORY_MB=64, DISK_GB=90) for n in range(number)]
+        moves = {
+            f"m{n}": ServerMigration(
+                server=f"s{n}", kind="resize", status="finished", source=f"h{n}", target=f"h{n}"
+            )
+            for n in range(number)
+        }
+        servers = {
+            f"s{n}": SnapshotServer(name=f"s{n}", host=f"h{n}", flavor=FLAVOR, state="ACTIVE")
+            for n in range(number)
+        }
+        unread = frozenset[str]() if is_known else frozenset({MIGRATIONS})
+        known = SnapshotServers(servers=servers, migrations=moves, unread=unread)
+        consumers = {f"s{n}": {f"h{n}": {"VCPU": 2, "MEMORY_MB": 4}} for n in range(number)}
+        return Snapshot(providers=tuple(hosts), consumers=consumers, servers=known)
+
+    few, many = (entered(partial(read_cloud, cloud(number), queries_of)) for number in (100, 200))
+    assert many < 2.2 * few
+
+
+def entered(call: Callable[[], object]) -> int:
+    """Return how often a call enters a function or goes on with a generator."""
+    events = Counter[str]()
+    sys.setprofile(lambda _frame, event, _argument: events.update([event]))
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return events["call"]
