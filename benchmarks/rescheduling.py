@@ -170,7 +170,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Mend the fragments of a cluster by migrations.")
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--moves", action="append", type=int)
-    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--seconds", type=float, default=4.5)
     parser.add_argument("--hosts", type=int, default=40, help="hosts of the drawn cluster")
     parser.add_argument("--snapshot", type=Path, metavar="FILE")
     arguments = parser.parse_args()

@@ -131,6 +131,8 @@ class CpuTiersApp(App):
         super().clean_up(cmd, result, err)
         if isinstance(err, MemoryError):
             self.LOG.error("out of memory: give the command more memory, or a smaller input")
+        elif isinstance(err, KeyboardInterrupt) and not str(err):
+            self.LOG.error("Interrupted.")
         elif err is not None and not str(err):
             self.LOG.error("%r", err)
 

@@ -282,6 +282,10 @@ def flavor_of(document: Mapping[str, Any], where: str, check: Check = no_check) 
     document = _shown(document, where)
     name = name_of(where, document)
     faults = FaultList()
+    for key in ("vcpus", "ram"):
+        if key not in document:
+            faults.add(f"flavor {name}", f"no {key}", f"give the output of {_SHOW}")
+    faults.raise_if_any()
     sizes = {field: document.get(key, default) for key, (field, default) in _SIZES.items()}
     if sizes["swap_mb"] == "":  # Older clients, and Nova before microversion 2.75, give no 0.
         sizes["swap_mb"] = 0

@@ -105,7 +105,7 @@ class PlanCommand(NovaConfCommand, ShowCommand):
             type=whole_number_from(1, 3600),
             default=5,
             metavar="N",
-            help="the longest time of the solver (default: 5)",
+            help="look for a plan at most N CPU seconds after the cloud is read (default: 5)",
         )
         parser.add_argument(
             "--exclude",

@@ -119,6 +119,8 @@ def solve(problem: Problem, seconds: float, start: Sequence[int] = ()) -> Counts
         "time_limit": _MOST_WAITS * seconds,
         "mip_rel_gap": 0.0,
         "mip_abs_gap": 0.99,
+        # It solves programs within the program, which ask nobody whether the time is over.
+        "mip_heuristic_run_root_reduced_cost": False,
         "random_seed": 1,
     }.items():
         highs.setOptionValue(option, value)

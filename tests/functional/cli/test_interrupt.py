@@ -91,5 +91,6 @@ def test_apply(
 
 def test_placement_check(interrupt: Interrupt, client: PlacementClient) -> None:
     """The provider and the allocations of the claims are deleted."""
-    interrupt("placement", "check", "--claimers", "2", waits_for="GET .*/usages")
+    error = interrupt("placement", "check", "--claimers", "2", waits_for="GET .*/usages")
+    assert error == "Interrupted.\n"
     assert client.providers() == ()

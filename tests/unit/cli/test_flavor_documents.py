@@ -90,6 +90,12 @@ def test_faults_of_rows_beside_good_rows(tmp_path: Path) -> None:
     ]
 
 
+def test_a_size_that_is_missing_is_named_as_in_the_file(tmp_path: Path) -> None:
+    flavors, faults = read(tmp_path, {"name": "gold", "vcpus": 2, "memory_mb": 4096})
+    advice = "give the output of openstack flavor show FLAVOR -f json"
+    assert (flavors, faults) == ([], [f"flavor gold: no ram; {advice}"])
+
+
 @pytest.mark.parametrize("document", ["no json", "7", "null", '{"name": 1}'])
 def test_no_flavor_at_all(tmp_path: Path, document: str) -> None:
     flavors, faults = read(tmp_path, document)
