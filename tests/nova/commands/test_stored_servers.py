@@ -181,7 +181,35 @@ class TestBothSources(PlannedCloud):
         assert self.compute_rp_uuids["three"] in self.servers(snapshot).down
         assert {flavor.name for flavor in snapshot.flavors} >= {"private", "small", "gold-3"}
         assert not self.servers(snapshot).unread
+        self.check_plans()
         self.check_cells(snapshot)
+
+    def check_plans(self) -> None:
+        """Check that plans by the databases are those by the snapshot of the same moment."""
+        conf, snapshot = self.databases(), str(self.folder / "cloud.json")
+        self.snapshot("--databases", conf=conf)
+        for command in (
+            ("drain", "one"),
+            ("drain", "two", "--cold"),
+            ("room", "private"),
+            ("relieve",),
+            ("survive",),
+        ):
+            plan = ["--config-file", conf, "plan", *command, "-f", "json"]
+            (status, text), by_snapshot = (
+                self.answer([*plan, *source])
+                for source in (["--databases"], ["--snapshot", snapshot])
+            )
+            assert status in (0, 3), text
+            assert json.loads(text)
+            assert (status, text) == by_snapshot
+
+    def answer(self, argv: list[str]) -> tuple[int, str]:
+        """Return the exit status and the output of a command that asks no API."""
+        with mock.patch.object(NovaConfCommand, "services") as asked, streams() as (out, error):
+            status = app.main(argv)
+        assert not asked.called
+        return status, out.getvalue() or error.getvalue()
 
     def change(self, name: str, **values: Any) -> None:
         instance = self.stored(self.uuids[name])
