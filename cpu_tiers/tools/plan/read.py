@@ -98,6 +98,7 @@ class _PlanReader:
         self._known_traits = KnownTraits(snapshot)
         self._names = {host.root: host.name for host in cloud.hosts if host.is_host}
         self._roots = {name: root for root, name in self._names.items()}
+        self._host_names = frozenset(self._roots)
         self._queries_of, self._is_cold, self._options = queries_of, is_cold, options
         self._of_flavor: dict[str, tuple[Request, str]] = {}
         self._traits: dict[frozenset[str], str] = {}
@@ -225,7 +226,7 @@ class _PlanReader:
 
     def _bound_to(self, part: Part, known: SnapshotServer) -> tuple[frozenset[str], str]:
         """Return the traits of the hosts that Nova may choose, and why there is no other host."""
-        names, traits = frozenset(self._roots), list[str]()
+        names, traits = self._host_names, list[str]()
         for binding in self._bindings.of(part.server, known):
             names &= binding.hosts
             traits.append(self._trait(binding.hosts))
