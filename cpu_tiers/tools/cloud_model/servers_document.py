@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
+from functools import cache
 from typing import Any, TypeVar
 
 from cpu_tiers.model.document import DocumentPlace
@@ -95,6 +96,12 @@ class _Writer:
         return self._numbers[key]
 
 
+@cache
+def _attributes(kind: type) -> Mapping[str, tuple[str, object]]:
+    """Return the keys of a value in a document, each with the attribute and its default."""
+    return {_key(each.name): (each.name, _default(each)) for each in fields(kind)}
+
+
 def _default(field: Field[Any]) -> object:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
@@ -115,7 +122,8 @@ def read_servers(
     reader = _ValueReader({"flavor": flavors, "image": images})
     kinds: dict[str, dict[str, Any]] = {
         key: {
-            uuid: reader.read(at / key / uuid, kind, body)
+            uuid: reader.read(place / uuid, kind, body)
+            for place in [at / key]
             for uuid, body in at.get(document, key, dict).items()
         }
         for key, kind in _KINDS.items()
@@ -143,21 +151,28 @@ class _ValueReader:
 
     def read(self, at: DocumentPlace, kind: type[_Value], body: object) -> _Value:
         """Return a value of a kind of :data:`_KINDS`."""
-        document = at.of(body, dict)
-        attributes = fields(kind)  # type: ignore[arg-type]  # a dataclass
-        at.check_keys(document, [_key(field.name) for field in attributes])
-        return kind(**{field.name: self._attribute(at, document, field) for field in attributes})
+        document, attributes = at.of(body, dict), _attributes(kind)
+        if not document.keys() <= attributes.keys():
+            at.check_keys(document, attributes)
+        return kind(
+            **{
+                name: self._attribute(at, document, key, name, default)
+                for key, (name, default) in attributes.items()
+                if key in document or default is MISSING
+            }
+        )
 
     def _attribute(
-        self, at: DocumentPlace, document: Mapping[str, Any], field: Field[Any]
+        self, at: DocumentPlace, document: Mapping[str, Any], key: str, name: str, default: object
     ) -> object:
-        key, default = _key(field.name), _default(field)
-        value = document.get(key, default)
-        if field.name in self._numbered:
-            return _numbered(at, document, key, self._numbered[field.name])
-        if field.name == "hints":
+        if default is MISSING or isinstance(default, str):
+            return at.get(document, key, str)
+        if name in self._numbered:
+            return _numbered(at, document, key, self._numbered[name])
+        if name == "hints":
             hints = at.get(document, key, dict)
             return {name: _texts(at / key, hints, name) for name in hints}
+        value = document[key]
         if isinstance(default, bool):
             if not isinstance(value, bool):
                 (at / key).wrong(value, "give true or false")
@@ -168,9 +183,7 @@ class _ValueReader:
             return _unread(at, document)
         if isinstance(default, tuple):
             return _texts(at, document, key)
-        if isinstance(default, Mapping):
-            return _texts_by_key(at, document, key)
-        return at.get(document, key, str)
+        return _texts_by_key(at, document, key)
 
 
 def _numbered(
