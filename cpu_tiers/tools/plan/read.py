@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Protocol
+from itertools import chain
+from typing import NamedTuple, Protocol
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
@@ -89,6 +90,23 @@ def as_resident(server: Server) -> Server:
     return replace(server, request=server.request.changed(changed))
 
 
+class _Kind(NamedTuple):
+    """What servers have in common that are equal but for their names, hosts and amounts.
+
+    :param request: of the flavor and the image.
+    :param fault: why there is no request; empty if there is.
+    :param stays: as :func:`movable.stays`.
+    :param homeless: as :func:`movable.homeless`, without and with a source that can confirm.
+    :param holds_ports: whether a resource of ports is held.
+    """
+
+    request: Request
+    fault: str
+    stays: str
+    homeless: tuple[str, str]
+    holds_ports: bool
+
+
 class _PlanReader:
     def __init__(
         self, snapshot: Snapshot, queries_of: QueriesOf, *, is_cold: bool, options: FilterOptions
@@ -101,6 +119,7 @@ class _PlanReader:
         self._host_names = frozenset(self._roots)
         self._queries_of, self._is_cold, self._options = queries_of, is_cold, options
         self._of_flavor: dict[str, tuple[Request, str]] = {}
+        self._kinds: dict[object, _Kind] = {}
         self._traits: dict[frozenset[str], str] = {}
         self._parts = dict(self._each_part(Consumers(snapshot.servers, self._roots)))
         at = {part.server: part.host or self._names[part.root] for part in self._parts.values()}
@@ -171,10 +190,13 @@ class _PlanReader:
         """
         held = self._held(self._snapshot.consumers[uuid], part.root)
         known = self._known.servers.get(part.server) or SnapshotServer(name=uuid)
-        classes = {name for amounts in held.values() for name in amounts}
-        subject = Subject(known, classes)
+        kind = self._kind_of(known, frozenset(chain.from_iterable(held.values())))
         traits, unbound = self._bound_to(part, known)
-        request, fault = self._request(known, classes, held)
+        request, fault = kind.request, kind.fault
+        if known.flavor is None:
+            request = self._as_it_has(held)
+        elif kind.holds_ports and not fault:
+            request = self._with_ports(request, held)
         request = with_traits(request, traits)
         is_elsewhere = part.role is Role.MISPLACED and part.host
         return Server(
@@ -186,10 +208,8 @@ class _PlanReader:
             apart=self._groups_of(part, self._apart),
             beside=self._groups_of(part, self._beside),
             together=self._groups_of(part, self._together),
-            stays=self._stays(part, held, subject) or unbound or fault,
-            homeless=homeless(subject, is_confirmable=self._is_confirmable(part))
-            or unbound
-            or fault,
+            stays=self._stays(part, held, kind) or unbound or fault,
+            homeless=kind.homeless[self._is_confirmable(part)] or unbound or fault,
             is_off=known.state in COLD,
             is_lost_with_host=part.role in _ON_HOST,
         )
@@ -207,13 +227,13 @@ class _PlanReader:
             if roots[provider] == host or roots[provider] not in self._names
         }
 
-    def _stays(self, part: Part, held: Iterable[str], subject: Subject) -> str:
+    def _stays(self, part: Part, held: Iterable[str], kind: _Kind) -> str:
         """Return why a server cannot be migrated; empty if it can."""
         if part.role is not Role.SERVER:
             return f"{part.role}: {part.mend(held)}"
         if part.root in self._known.down:
             return "its nova-compute is down: openstack server evacuate, if the host is lost"
-        return stays(subject, is_cold=self._is_cold)
+        return kind.stays
 
     def _is_confirmable(self, part: Part) -> bool:
         """Tell whether the source of an unconfirmed resize is on another host.
@@ -241,12 +261,23 @@ class _PlanReader:
         own = (trait for hosts, trait in self._traits.items() if provider.name in hosts)
         return replace(provider, traits=provider.traits.union(own))
 
-    def _request(
-        self, known: SnapshotServer, classes: Collection[str], allocations: Allocations
-    ) -> tuple[Request, str]:
+    def _kind_of(self, known: SnapshotServer, classes: frozenset[str]) -> _Kind:
+        """Return what a server has in common with all servers that are equal in this."""
+        key = id(known.flavor), id(known.image), known.state, known.task, known.stays, classes
+        if key not in self._kinds:
+            subject = Subject(known, classes)
+            self._kinds[key] = _Kind(
+                *self._request(known, classes),
+                stays=stays(subject, is_cold=self._is_cold),
+                homeless=(homeless(subject), homeless(subject, is_confirmable=True)),
+                holds_ports=any(name.startswith(_OF_PORTS) for name in classes),
+            )
+        return self._kinds[key]
+
+    def _request(self, known: SnapshotServer, classes: Collection[str]) -> tuple[Request, str]:
         """Return the request of a migration, and why there is none."""
         if known.flavor is None:
-            return self._as_it_has(allocations), ""
+            return NO_REQUEST, ""
         flavor, image = known.flavor, known.image
         if DISK_GB not in classes:  # the root disk is a volume
             flavor = flavor._replace(root_gb=0)
@@ -257,16 +288,21 @@ class _PlanReader:
                 self._of_flavor[key] = self._queries_of(flavor, image), fault
             except InvalidInput as error:
                 self._of_flavor[key] = NO_REQUEST, f"its flavor or image has faults: {error}"
-        request, fault = self._of_flavor[key]
-        # Nova asks for what flavor, image and ports request, whatever else the server holds.
+        return self._of_flavor[key]
+
+    def _with_ports(self, request: Request, allocations: Allocations) -> Request:
+        """Return a request with what a server holds for its ports.
+
+        Nova asks for what flavor, image and ports request, whatever else the server holds.
+        """
         ports = tuple(self._of_children(allocations, _OF_PORTS, request.classes))
-        if fault or not ports:
-            return request, fault
+        if not ports:
+            return request
         return request.changed(
             lambda query: query._replace(
                 groups=query.groups + ports, group_policy=query.group_policy or "none"
             )
-        ), ""
+        )
 
     def _trait(self, hosts: frozenset[str]) -> str:
         """Return the trait that only some hosts have."""
