@@ -10,6 +10,7 @@ import argparse
 import itertools
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -72,18 +73,25 @@ class Taken(NamedTuple):
 PROGRAM = (str(Path(sys.executable).with_name("cpu-tiers")),)
 
 
+LAUNCHER = """
+import json, os, sys
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ,
+    file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+_, status, use = os.wait4(child, 0)
+print(json.dumps([status, use.ru_utime + use.ru_stime, use.ru_maxrss]))
+"""
+"""Runs a program from a small process: to Linux the peak of the parent is one of the child, too."""
+
+
 def taken(*arguments: str, program: Sequence[str] = PROGRAM) -> Taken:
     """Run ``cpu-tiers``; return what the process took. An answer may be a status of 3."""
-    child = os.posix_spawn(
-        program[0],
-        [*program, *arguments],
-        {**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
-        file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
-    )
-    _, status, use = os.wait4(child, 0)
+    command = (sys.executable, "-I", "-c", LAUNCHER, *program, *arguments)
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    told = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True).stdout
+    status, seconds, kilobytes = json.loads(told)
     code = os.waitstatus_to_exitcode(status)
     assert code in {0, 3}, f"{' '.join(arguments)}: exit status {code}"
-    return Taken(use.ru_utime + use.ru_stime, use.ru_maxrss / 1024)
+    return Taken(seconds, kilobytes / 1024)
 
 
 def _scaled(goal: float, start: float, hosts: int) -> float:
