@@ -61,6 +61,54 @@ def large_cloud(hosts: int, nodes: int, seed: int = 0) -> dict[str, Any]:
     }
 
 
+def full_cloud(hosts: int, seed: int = 0) -> dict[str, Any]:
+    """Return the document of full hosts with 37 servers each, and a tenth as many empty hosts.
+
+    A server has one or two of the 64 VCPUs of its host, and boots from a volume.
+    """
+    draw, document = random.Random(seed), large_cloud(0, 0)
+    uuids = (str(UUID(int=draw.getrandbits(128), version=4)) for _ in iter(int, 1))
+    trees = [list(_tree(f"host-{n:05}", 0, uuids)) for n in range(hosts + hosts // 10)]
+    kinds = [(tier, vcpus) for tier in TIERS for vcpus in (1, 2, 4)]
+    flavors = [
+        {
+            "name": f"{tier}.{vcpus}",
+            "vcpus": vcpus,
+            "memory_mb": 2048 * vcpus,
+            "root_gb": 20,
+            "extra_specs": {"quota:cpu_shares_multiplier": str(TIERS[tier])},
+        }
+        for tier, vcpus in kinds
+    ]
+    servers = {}
+    for (host,) in trees[:hosts]:
+        sizes = [2] * 27 + [1] * 10
+        draw.shuffle(sizes)
+        for vcpus in sizes:
+            tier, server = draw.choice([*TIERS]), next(uuids)
+            servers[server] = {
+                "name": f"server-{server[:8]}",
+                "flavor": kinds.index((tier, vcpus)),
+                "state": "ACTIVE",
+                "host": host["name"],
+                "project": f"project-{draw.randrange(50)}",
+                "volume": True,
+            }
+            held = {"VCPU": vcpus, VCPU_SHARES: vcpus * TIERS[tier], "MEMORY_MB": 2048 * vcpus}
+            document["consumers"][server] = {host["uuid"]: held}
+    return {
+        **document,
+        "version": 3,
+        "providers": [host for (host,) in trees],
+        "flavors": flavors,
+        "servers": servers,
+        "server_flavors": flavors,
+        "services": {host["uuid"]: host["name"] for (host,) in trees},
+        **{name: {} for name in ("groups", "migrations", "host_aggregates", "types")},
+        **{name: [] for name in ("server_images", "down", "unread")},
+    }
+
+
 def cloud_of_pools(hosts: int, pools: int, seed: int = 0) -> dict[str, Any]:
     """Return the document of hosts without disks, and pools of disks in their aggregate.
 

@@ -1,9 +1,9 @@
 """CPU seconds, memory and page of the answers about a snapshot of 10,000 hosts.
 
-The cloud is that of ``large_cloud.py``, with hosts of two NUMA nodes and of none. Each command is
-a process of its own, whose start counts. A short draw takes 1,000 hosts, whose goals are a tenth
-beside the start. ``simulate`` is asked about ten hosts that share 2,000 pools of disks. Run:
-``python benchmarks/snapshot_answers.py [--hosts N]``.
+The clouds are those of ``large_cloud.py``, with hosts of two NUMA nodes, of none, and full hosts.
+Each command is a process of its own, whose start counts. A short draw takes 1,000 hosts, whose
+goals are a tenth beside the start. ``simulate`` is asked about ten hosts that share 2,000 pools of
+disks. Run: ``python benchmarks/snapshot_answers.py [--hosts N]``.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from large_cloud import cloud_of_pools, large_cloud
+from large_cloud import cloud_of_pools, full_cloud, large_cloud
 from measure import DRAW, Ratio, report
 
 HOSTS = 1_000 if DRAW else 10_000
@@ -33,12 +33,19 @@ START_OF_PAGE = 5.0, 230.0
 FLAVOR = "gold.2"
 
 
+FULL = -1
+ROOM = ("plan", "room", "gold.4")
+
+
 class Question(NamedTuple):
-    """A command, its snapshot by the number of NUMA nodes, and its goals for 10,000 hosts."""
+    """A command, its snapshot, and its goals for 10,000 hosts.
+
+    :param cloud: the number of NUMA nodes of a host; :data:`FULL` for full hosts.
+    """
 
     name: str
     arguments: tuple[str, ...]
-    nodes: int
+    cloud: int
     seconds: float
     megabytes: float = 600
     start: tuple[float, float] = START
@@ -52,6 +59,8 @@ QUESTIONS = (
     Question(
         "cloud show --html", ("cloud", "show", "--html", "{page}"), 2, 12, start=START_OF_PAGE
     ),
+    Question("full hosts, plan room where there is room", ROOM, FULL, 12, 1500),
+    Question("full hosts, plan survive", ("plan", "survive"), FULL, 45, 1500),
 )
 PAGE_MB = 5.0
 
@@ -101,12 +110,13 @@ def _scaled(goal: float, start: float, hosts: int) -> float:
 def ratios(hosts: int, folder: Path) -> Iterator[Ratio]:
     """Yield the seconds and the megabytes of each command, and those of the page."""
     page = folder / "page.html"
-    files = {nodes: folder / f"{nodes}.json" for nodes in (0, 2)}
-    for nodes, file in files.items():
-        file.write_text(json.dumps(large_cloud(hosts, nodes)))
-    for name, arguments, nodes, seconds, megabytes, start in QUESTIONS:
+    files = {cloud: folder / f"{cloud}.json" for cloud in (0, 2, FULL)}
+    for cloud, file in files.items():
+        made = full_cloud(hosts) if cloud == FULL else large_cloud(hosts, cloud)
+        file.write_text(json.dumps(made))
+    for name, arguments, cloud, seconds, megabytes, start in QUESTIONS:
         given = [argument.format(page=page) for argument in arguments]
-        of_command = taken(*given, "--snapshot", str(files[nodes]))
+        of_command = taken(*given, "--snapshot", str(files[cloud]))
         yield Ratio(
             what=f"{name}: CPU seconds",
             ratio=of_command.seconds,

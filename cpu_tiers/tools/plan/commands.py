@@ -135,21 +135,34 @@ class PlanCommand(NovaConfCommand, ShowCommand):
 
     def read(self, parsed_args: Namespace) -> Hosts:
         """Read the cloud or the snapshot, and return its hosts with their servers."""
+        self.read_cloud(parsed_args)
+        return self.hosts()
+
+    def read_cloud(self, parsed_args: Namespace) -> None:
+        """Read the cloud or the snapshot."""
         self.conf = self.nova_conf()
         self.source: CloudSource = self.cloud_source(parsed_args, self.conf)
         self.find_tiers(self.conf, self.source)
         self.snapshot: Snapshot = read_snapshot_of(self.source, asks_nova=not self.wants_embedded)
-        self.parsed_args = parsed_args
-        options = filter_options(self.conf)
-        new = self.new()
-        self.unread = unread_of(self.snapshot, options, new)
+        self.parsed_args, self.options = parsed_args, filter_options(self.conf)
+        self.new = self.new_flavor()
+        self.unread = unread_of(self.snapshot, self.options, self.new)
+
+    def hosts(self, *, has_servers: bool = True) -> Hosts:
+        """Return the hosts, and their servers with what Nova may do with them."""
+        given = self.parsed_args
         hosts = read_cloud(
-            self.snapshot, self.queries, is_cold=parsed_args.cold, options=options, new=new
+            self.snapshot,
+            self.queries,
+            is_cold=given.cold,
+            options=self.options,
+            new=self.new,
+            has_servers=has_servers,
         )
-        choose(hosts, parsed_args.exclude, parsed_args.only)
+        choose(hosts, given.exclude, given.only)
         return hosts
 
-    def new(self) -> Flavor | None:
+    def new_flavor(self) -> Flavor | None:
         """Return the flavor of new servers, for which the plan makes room."""
         return None
 

@@ -64,14 +64,19 @@ def read_cloud(
     is_cold: bool = False,
     options: FilterOptions = FilterOptions(),  # noqa: B008  # a value that nobody edits
     new: Flavor | None = None,
+    has_servers: bool = True,
 ) -> Hosts:
     """Return the hosts and the servers of a snapshot.
 
     :param is_cold: whether servers that are powered off may be migrated.
     :param options: of nova-scheduler.
     :param new: the flavor of new servers, for which the plan makes room.
+    :param has_servers: ``False`` for the hosts alone, with what is free now.
     """
-    return _PlanReader(snapshot, queries_of, is_cold=is_cold, options=options).read(new)
+    reader = _PlanReader(snapshot, queries_of, is_cold=is_cold, options=options)
+    if has_servers:
+        reader.note_servers()
+    return reader.read(new)
 
 
 def as_resident(server: Server) -> Server:
@@ -121,17 +126,22 @@ class _PlanReader:
         self._of_flavor: dict[str, tuple[Request, str]] = {}
         self._kinds: dict[object, _Kind] = {}
         self._traits: dict[frozenset[str], str] = {}
-        self._parts = dict(self._each_part(Consumers(snapshot.servers, self._roots)))
-        at = {part.server: part.host or self._names[part.root] for part in self._parts.values()}
-        self._bindings = Bindings(self._known, at, self._roots, options)
-        self._has_unknown = any(uuid not in self._known.servers for uuid in self._parts)
-        self._sources: dict[str, list[str]] = defaultdict(list)
-        for migration in self._known.migrations.values():
-            self._sources[migration.server].append(migration.source)
+        self._parts: dict[str, Part] = {}
+        self._bindings = Bindings(self._known, {}, self._roots, options)
         self._groups = {uuid: group.most for uuid, group in self._known.groups.items()}
         self._apart: dict[str, list[str]] = defaultdict(list)
         self._beside: dict[str, list[str]] = defaultdict(list)
         self._together: dict[str, list[str]] = defaultdict(list)
+        self._sources: dict[str, list[str]] = defaultdict(list)
+
+    def note_servers(self) -> None:
+        """Note what each consumer is on its host, and the groups."""
+        self._parts = dict(self._each_part(Consumers(self._snapshot.servers, self._roots)))
+        at = {part.server: part.host or self._names[part.root] for part in self._parts.values()}
+        self._bindings = Bindings(self._known, at, self._roots, self._options)
+        self._has_unknown = any(uuid not in self._known.servers for uuid in self._parts)
+        for migration in self._known.migrations.values():
+            self._sources[migration.server].append(migration.source)
         self._note_groups()
 
     def read(self, new: Flavor | None) -> Hosts:

@@ -41,26 +41,27 @@ class PlanRoom(PlanCommand):
         super().add_arguments(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
-        hosts = self.read(parsed_args)
-        flavor = self.flavor
+        self.read_cloud(parsed_args)
+        flavor, wanted = self.flavor, parsed_args.count
         aggregates = aggregate_uuids(parsed_args.aggregate, self.source.nova)
         queries = queries_of(self.conf, request_of(self.conf, flavor), aggregates, self.source)
-        self.is_most = parsed_args.count is None
+        self.is_most = wanted is None
         refusal = KnownTraits(self.snapshot).refusal(flavor, None)
-        question = Question(
-            room=NO_REQUEST if refusal else with_traits(queries, hosts.traits_of_new),
-            wanted=parsed_args.count,
-            most_moves=parsed_args.moves,
-        )
-        plan = self.plan(hosts, question)
+        # Where there is room already, nobody asks what Nova may do with the servers.
+        may_have_room = wanted is not None and not parsed_args.exclude
+        hosts = self.hosts(has_servers=not may_have_room)
+        room = NO_REQUEST if refusal else with_traits(queries, hosts.traits_of_new)
+        if may_have_room and hosts.count(room) < wanted:
+            hosts = self.hosts()
+        plan = self.plan(hosts, Question(room, wanted, most_moves=parsed_args.moves))
         stay = [(server, server.stays) for server in hosts.servers if server.stays]
-        is_no = plan.after < (parsed_args.count or 1)
-        verdict = room_verdict(plan, flavor.name, parsed_args.count, is_no=is_no)
+        is_no = plan.after < (wanted or 1)
+        verdict = room_verdict(plan, flavor.name, wanted, is_no=is_no)
         if refusal:
             verdict += f" {refusal}."
         return self.shown(hosts, plan, verdict, stay, is_no=is_no)
 
-    def new(self) -> Flavor | None:
+    def new_flavor(self) -> Flavor:
         name = self.parsed_args.flavor
         self.flavor = read_flavor(name) if is_file(name) else self.source.flavors_named([name])[0]
         return self.flavor

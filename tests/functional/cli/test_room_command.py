@@ -20,3 +20,21 @@ def test_room(plan: Run) -> None:
     assert {move["from"], move["to"]} == {"cn0", "cn1"}
     assert move["after"] == []
     assert "There is room for 2 servers" in plan(cloud(), "room", "small")
+
+
+def test_where_there_is_room_no_server_stays(plan: Run) -> None:
+    """Nobody asks for the servers, of which these are powered off; else they stay."""
+    given = cloud(state="SHUTOFF")
+    there = json.loads(plan(given, "room", "small", "-f", "json"))
+    assert (there["room"], there["moves"], there["stay"]) == ({"before": 2, "after": 2}, [], [])
+    lacking = json.loads(plan(given, "room", "small", "--count", "3", "-f", "json", status=3))
+    assert {row["server"] for row in lacking["stay"]} == {"id-0", "id-1"}
+    excluded = plan(given, "room", "small", "--exclude", "web0", "-f", "json")
+    assert len(json.loads(excluded)["stay"]) == 2
+
+
+def test_a_cloud_without_servers(plan: Run) -> None:
+    empty = cloud() | {"consumers": {}, "servers": {}}
+    for count in ("1", "4", "most"):
+        words = plan(empty, "room", "small", "--count", count)
+        assert words.startswith("There is room for 4 servers of flavor small now")
