@@ -89,7 +89,7 @@ child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ,
 _, status, use = os.wait4(child, 0)
 print(json.dumps([status, use.ru_utime + use.ru_stime, use.ru_maxrss]))
 """
-"""Runs a program from a small process: to Linux the peak of the parent is one of the child, too."""
+"""Runs a program from a small process: Linux takes the peak of the parent for one of the child."""
 
 
 def taken(*arguments: str, program: Sequence[str] = PROGRAM) -> Taken:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
-from functools import cache
 from typing import Any, TypeVar
 
 from cpu_tiers.model.document import DocumentPlace
@@ -96,12 +95,6 @@ class _Writer:
         return self._numbers[key]
 
 
-@cache
-def _attributes(kind: type) -> Mapping[str, tuple[str, object]]:
-    """Return the keys of a value in a document, each with the attribute and its default."""
-    return {_key(each.name): (each.name, _default(each)) for each in fields(kind)}
-
-
 def _default(field: Field[Any]) -> object:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
@@ -120,12 +113,8 @@ def read_servers(
     bodies = at.get(document, "server_images", list)
     images = [_image(at / "server_images" / n, body) for n, body in enumerate(bodies)]
     reader = _ValueReader({"flavor": flavors, "image": images})
-    kinds: dict[str, dict[str, Any]] = {
-        key: {
-            uuid: reader.read(place / uuid, kind, body)
-            for place in [at / key]
-            for uuid, body in at.get(document, key, dict).items()
-        }
+    kinds = {
+        key: reader.read(at / key, kind, at.get(document, key, dict))
         for key, kind in _KINDS.items()
     }
     return SnapshotServers(
@@ -149,18 +138,32 @@ class _ValueReader:
     def __init__(self, numbered: Mapping[str, Sequence[object]]) -> None:
         self._numbered = numbered
 
-    def read(self, at: DocumentPlace, kind: type[_Value], body: object) -> _Value:
-        """Return a value of a kind of :data:`_KINDS`."""
-        document, attributes = at.of(body, dict), _attributes(kind)
+    def read(self, at: DocumentPlace, kind: type, bodies: Mapping[str, object]) -> dict[str, Any]:
+        """Return the values of a kind of :data:`_KINDS` by their ids."""
+        attributes = {_key(each.name): (each.name, _default(each)) for each in fields(kind)}
+        return {
+            name: kind(**self._attributes(at / name, body, attributes))
+            for name, body in bodies.items()
+        }
+
+    def _attributes(
+        self,
+        at: DocumentPlace,
+        body: object,
+        attributes: Mapping[str, tuple[str, object]],
+    ) -> dict[str, object]:
+        """Return the attributes that a value has, and those without a default.
+
+        :param attributes: name and default of each attribute by its key.
+        """
+        document = at.of(body, dict)
         if not document.keys() <= attributes.keys():
             at.check_keys(document, attributes)
-        return kind(
-            **{
-                name: self._attribute(at, document, key, name, default)
-                for key, (name, default) in attributes.items()
-                if key in document or default is MISSING
-            }
-        )
+        return {
+            name: self._attribute(at, document, key, name, default)
+            for key, (name, default) in attributes.items()
+            if key in document or default is MISSING
+        }
 
     def _attribute(
         self, at: DocumentPlace, document: Mapping[str, Any], key: str, name: str, default: object
