@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
-from typing import Any, TypeVar
+from typing import Any
 
 from cpu_tiers.model.document import DocumentPlace
 from cpu_tiers.model.flavor import Flavor, Image
@@ -35,8 +35,6 @@ _KEYS = {"is_locked": "locked", "is_from_volume": "volume", "aggregates": "host_
 """The keys of attributes with another name."""
 _NUMBERED = ("flavor", "image")
 """The attributes that stand once in a list of the document; a server has the number."""
-
-_Value = TypeVar("_Value")
 
 
 def _key(attribute: str) -> str:
