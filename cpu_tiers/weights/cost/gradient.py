@@ -50,10 +50,14 @@ class UsableRoom:
         self.traits = traits
         self.wanted = wanted
         self._parts: list[tuple[float, UsablePart]] = []
+        self._large: list[tuple[float, UsablePart]] = []
         plain: dict[frozenset[str], list[tuple[float, UsablePart]]] = {}
-        for shape, weight, factors in servers:
+        for shape, weight, factors, price in servers:
+            part = UsablePart(usable, shape, factors)
             parts = self._parts if shape.groups else plain.setdefault(shape.avoided, [])
-            parts.append((weight, UsablePart(usable, shape, factors)))
+            parts.append((weight, part))
+            if price:
+                self._large.append((price, part))
         self._plain = [PlainServers(avoided, parts) for avoided, parts in plain.items()]
         self._known: dict[Host, float] = {}
         self._losses: dict[Host, dict[Offer, list[float]]] = {}
@@ -70,12 +74,16 @@ class UsableRoom:
         return losses
 
     def amount(self, host: Host) -> float:
-        """Return the usable room of a host, on average over the typical servers."""
+        """Return the usable room of a host, on average over the typical servers.
+
+        A place for a large server counts its price beside its part of the average.
+        """
         known = self._known.get(host)
         if known is None:
             providers = self.usable.providers(host)
             known = sum([weight * part.amount(providers) for weight, part in self._parts])
             known += sum([servers.amount(providers) for servers in self._plain])
+            known += sum([price for price, part in self._large if part.amount(providers)])
             self._known[host] = known
         return known
 

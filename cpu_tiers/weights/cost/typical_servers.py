@@ -33,6 +33,10 @@ others, those are typical that request as much as the rest of the share by thems
 of all that is requested. Else rare large servers would find no host."""
 
 
+LARGE = 0.5
+"""A server of more than this part of a host is large: a host has one place for it, or none."""
+
+
 class GroupShape(NamedTuple):
     """A request group whose amounts come from a single provider."""
 
@@ -136,11 +140,14 @@ class Typical(NamedTuple):
     :param weight: the share of the server in the requests for all typical servers.
     :param factors: by resource class, the average hosts that a usable unit is worth to servers of
         this shape, if no other class ends before: see :func:`exchanged`.
+    :param price: of a large server the part of all requested amounts that such servers request,
+        in average hosts: what a host without a place for it does not earn. Else 0.
     """
 
     shape: ServerShape
     weight: float
     factors: Mapping[str, float]
+    price: float = 0.0
 
 
 def typical(shares: Mapping[ServerShape, float], scale: Scale) -> Sequence[Typical]:
@@ -155,11 +162,12 @@ def typical(shares: Mapping[ServerShape, float], scale: Scale) -> Sequence[Typic
         if (parts := scale.parts(shape.amounts()))
     ]
     requested = [share * max(parts.values()) for _, share, parts in known]
-    least = (1 - TYPICAL_SHARE) * sum(requested)
-    total = 0.0
+    all_requested, total = sum(requested), 0.0
     for (shape, share, parts), amount in zip(known, requested, strict=True):
-        if total < TYPICAL_SHARE or amount >= least:
-            chosen.append(Typical(shape, share, exchanged(parts, scale)))
+        part = amount / all_requested
+        if total < TYPICAL_SHARE or part >= 1 - TYPICAL_SHARE:
+            price = part if max(parts.values()) > LARGE else 0.0
+            chosen.append(Typical(shape, share, exchanged(parts, scale), price))
         total += share
         if len(chosen) == MOST_TYPICAL:
             break

@@ -6,8 +6,9 @@ import pytest
 
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights import FRAGMENTATION, Forest, make_forest
-from cpu_tiers.weights.cost.gradient import History
+from cpu_tiers.weights.cost.gradient import History, UsableRoom
 from cpu_tiers.weights.cost.typical_servers import ServerShape, typical
+from cpu_tiers.weights.cost.usable import Offer, UsableAmounts
 from tests.unit.weights.gpu_hosts import Summary, groups, history, host, provider
 from tests.unit.weights.summaries import scale_of
 
@@ -98,6 +99,32 @@ def test_rare_servers_are_typical_if_large() -> None:
     scale = scale_of(host("a", 8).values(), 1)
     found = typical({small: 0.97, large: 0.02, other: 0.01}, scale)
     assert [each.shape for each in found] == [small, large]  # 24/125 is more than a twentieth
+    # 12 of 16 VCPU are more than half of a host, which has one place.
+    assert [each.price for each in found] == [0.0, pytest.approx(24 / 125)]
+
+
+def test_two_servers_of_half_a_host_have_no_price() -> None:
+    half, more = (ServerShape.from_groups(groups(vcpus)) for vcpus in (8, 9))
+    scale = scale_of(host("a", 8).values(), 1)
+    assert [each.price for each in typical({half: 0.5, more: 0.5}, scale)] == [
+        0.0,
+        pytest.approx(9 / 17),
+    ]
+
+
+def test_the_last_place_of_a_large_server_has_a_price() -> None:
+    """Of the idle host a server of 1 VCPU takes the place for 16.
+
+    98 of 100 servers have 1 VCPU: 0.98/16 host is lost to them. Of the 2 large ones 0.02 is lost,
+    and they ask for 32 of 130 VCPU. With 15 VCPU free, nothing is lost but the first amount.
+    """
+    shares = {ServerShape.from_groups(groups(1)): 0.98, ServerShape.from_groups(groups(16)): 0.02}
+    usable = UsableAmounts()
+    room = UsableRoom(usable, frozenset(), typical(shares, scale_of(host("a", 8).values(), 1)))
+    idle, used = ((usable.number(frozenset(), ("VCPU", free)),) for free in (16, 15))
+    offer: Offer = ((usable.claim({"VCPU": 1}),),), (0,)
+    assert room.losses(idle, offer) == pytest.approx([0.98 / 16 + 0.02 + 32 / 130])
+    assert room.losses(used, offer) == pytest.approx([0.98 / 16])
 
 
 def test_a_claim_of_the_request_itself_counts() -> None:
