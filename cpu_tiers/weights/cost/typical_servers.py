@@ -36,6 +36,10 @@ of all that is requested. Else rare large servers would find no host."""
 LARGE = 0.5
 """A server of more than this part of a host is large: a host has one place for it, or none."""
 
+PRICE_WEIGHT = 0.5
+"""The weight of what large servers request, in the price of their last place on a host. Weights
+from 0.35 to 0.85 do about the same, see ``docs/contributor/evidence.rst``."""
+
 
 class GroupShape(NamedTuple):
     """A request group whose amounts come from a single provider."""
@@ -140,8 +144,8 @@ class Typical(NamedTuple):
     :param weight: the share of the server in the requests for all typical servers.
     :param factors: by resource class, the average hosts that a usable unit is worth to servers of
         this shape, if no other class ends before: see :func:`exchanged`.
-    :param price: of a large server the part of all requested amounts that such servers request,
-        in average hosts: what a host without a place for it does not earn. Else 0.
+    :param price: of a large server the weighted part of all requested amounts that such servers
+        request: what a host loses with its last place for it, in average hosts. Else 0.
     """
 
     shape: ServerShape
@@ -166,7 +170,7 @@ def typical(shares: Mapping[ServerShape, float], scale: Scale) -> Sequence[Typic
     for (shape, share, parts), amount in zip(known, requested, strict=True):
         part = amount / all_requested
         if total < TYPICAL_SHARE or part >= 1 - TYPICAL_SHARE:
-            price = part if max(parts.values()) > LARGE else 0.0
+            price = PRICE_WEIGHT * part if max(parts.values()) > LARGE else 0.0
             chosen.append(Typical(shape, share, exchanged(parts, scale), price))
         total += share
         if len(chosen) == MOST_TYPICAL:

@@ -99,8 +99,8 @@ def test_rare_servers_are_typical_if_large() -> None:
     scale = scale_of(host("a", 8).values(), 1)
     found = typical({small: 0.97, large: 0.02, other: 0.01}, scale)
     assert [each.shape for each in found] == [small, large]  # 24/125 is more than a twentieth
-    # 12 of 16 VCPU are more than half of a host, which has one place.
-    assert [each.price for each in found] == [0.0, pytest.approx(24 / 125)]
+    # 12 of 16 VCPU are more than half of a host, which has one place. The price is half the part.
+    assert [each.price for each in found] == [0.0, pytest.approx(12 / 125)]
 
 
 def test_two_servers_of_half_a_host_have_no_price() -> None:
@@ -108,22 +108,23 @@ def test_two_servers_of_half_a_host_have_no_price() -> None:
     scale = scale_of(host("a", 8).values(), 1)
     assert [each.price for each in typical({half: 0.5, more: 0.5}, scale)] == [
         0.0,
-        pytest.approx(9 / 17),
+        pytest.approx(4.5 / 17),
     ]
 
 
 def test_the_last_place_of_a_large_server_has_a_price() -> None:
     """Of the idle host a server of 1 VCPU takes the place for 16.
 
-    98 of 100 servers have 1 VCPU: 0.98/16 host is lost to them. Of the 2 large ones 0.02 is lost,
-    and they ask for 32 of 130 VCPU. With 15 VCPU free, nothing is lost but the first amount.
+    98 of 100 servers have 1 VCPU: 0.98/16 host is lost to them. To the 2 large ones 0.02 is lost,
+    and the price is half of the 32 of 130 VCPU that they ask for. With 15 VCPU free, only the
+    first amount is lost.
     """
     shares = {ServerShape.from_groups(groups(1)): 0.98, ServerShape.from_groups(groups(16)): 0.02}
     usable = UsableAmounts()
     room = UsableRoom(usable, frozenset(), typical(shares, scale_of(host("a", 8).values(), 1)))
     idle, used = ((usable.number(frozenset(), ("VCPU", free)),) for free in (16, 15))
     offer: Offer = ((usable.claim({"VCPU": 1}),),), (0,)
-    assert room.losses(idle, offer) == pytest.approx([0.98 / 16 + 0.02 + 32 / 130])
+    assert room.losses(idle, offer) == pytest.approx([0.98 / 16 + 0.02 + 16 / 130])
     assert room.losses(used, offer) == pytest.approx([0.98 / 16])
 
 
