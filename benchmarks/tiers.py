@@ -16,9 +16,10 @@ from statistics import fmean
 from simulate import inventory
 
 from cpu_tiers.extra_specs.shares import MULTIPLIER, effective_shares
+from cpu_tiers.inventory.cpus import ANCHOR
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.model.numa import NODE_TRAIT, page_traits
+from cpu_tiers.model.names import NUMA_SERVER, VCPU_SHARES
+from cpu_tiers.model.numa import COUNT_TRAIT, NODE_TRAIT, page_traits
 from cpu_tiers.tools.cloud_model import CloudProvider, SimulatedCloud
 from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
 from cpu_tiers.tools.room.server_queries import Request
@@ -72,7 +73,7 @@ def hosts() -> Iterator[CloudProvider]:
         if number < FLAT:
             yield _provider(name, None, 64, memory_gib=512)
             continue
-        yield _provider(name, None, 0, memory_gib=0)
+        yield _provider(name, None, 0, f"{COUNT_TRAIT}1", f"{COUNT_TRAIT}2", memory_gib=0)
         for node in range(2):
             of_node = f"{name}_NUMA{node}"
             yield _provider(of_node, name, 24, NODE_TRAIT, dedicated=8, memory_gib=0)
@@ -89,6 +90,7 @@ def _provider(
         "PCPU": inventory(dedicated),
         "MEMORY_MB": inventory(memory_gib * 1024),
         "DISK_GB": inventory(0 if parent else 8_000),
+        NUMA_SERVER: inventory(0) if parent or shared else ANCHOR,
     }
     return CloudProvider(
         uuid=name,
@@ -130,7 +132,9 @@ def run(policy: str, seed: int, requests: int) -> tuple[Outcome, int | None]:
     arrivals = draw_arrivals(requests, {name: s[1] for name, s in SPECS.items()}, STAY, rng)
     cloud = SimulatedCloud(hosts())
     scheduler = _Watched(cloud, Policy.parse(policy, WEIGHERS), rng)
-    return simulate(cloud, scheduler, arrivals, demands()), scheduler.first_gold(arrivals)
+    outcome = simulate(cloud, scheduler, arrivals, demands())
+    assert all(outcome.taken.values()), "no host is made as the queries of some servers need it"
+    return outcome, scheduler.first_gold(arrivals)
 
 
 class _Watched(Scheduler):

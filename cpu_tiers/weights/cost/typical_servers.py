@@ -33,12 +33,13 @@ others, those are typical that request as much as the rest of the share by thems
 of all that is requested. Else rare large servers would find no host."""
 
 
-LARGE = 0.5
-"""A server of more than this part of a host is large: a host has one place for it, or none."""
+LARGE = 0.7
+"""A server of more than this part of an average host is large: a host has one place for it, or
+none. Some hosts are larger than the average, so half is not enough."""
 
 PRICE_WEIGHT = 0.5
 """The weight of what large servers request, in the price of their last place on a host. Weights
-from 0.35 to 0.85 do about the same, see ``docs/contributor/evidence.rst``."""
+from 0.3 to 1 do about the same, see ``docs/contributor/evidence.rst``."""
 
 
 class GroupShape(NamedTuple):

@@ -99,17 +99,18 @@ def test_rare_servers_are_typical_if_large() -> None:
     scale = scale_of(host("a", 8).values(), 1)
     found = typical({small: 0.97, large: 0.02, other: 0.01}, scale)
     assert [each.shape for each in found] == [small, large]  # 24/125 is more than a twentieth
-    # 12 of 16 VCPU are more than half of a host, which has one place. The price is half the part.
+    # 12 of 16 VCPU are more than 0.7 of a host, which has one place. The price is half the part.
     assert [each.price for each in found] == [0.0, pytest.approx(12 / 125)]
 
 
-def test_two_servers_of_half_a_host_have_no_price() -> None:
-    half, more = (ServerShape.from_groups(groups(vcpus)) for vcpus in (8, 9))
-    scale = scale_of(host("a", 8).values(), 1)
-    assert [each.price for each in typical({half: 0.5, more: 0.5}, scale)] == [
-        0.0,
-        pytest.approx(4.5 / 17),
+def test_only_servers_of_more_than_seven_tenths_of_a_host_have_a_price() -> None:
+    """11/16 are 0.69, and 12/16 are 0.75. Both are half of the requests: 12 of 23 VCPU."""
+    other, large = (ServerShape.from_groups(groups(vcpus)) for vcpus in (11, 12))
+    prices = [
+        each.price
+        for each in typical({other: 0.5, large: 0.5}, scale_of(host("a", 8).values(), 1))
     ]
+    assert prices == [0.0, pytest.approx(6 / 23)]
 
 
 def test_the_last_place_of_a_large_server_has_a_price() -> None:
