@@ -8,7 +8,8 @@ nova-scheduler for both with the request that the server was made with. Pure.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from cpu_tiers.conf.read import DEFAULT_FILTERS
@@ -84,8 +85,17 @@ class Binding(NamedTuple):
     why: str
 
 
+class Step(NamedTuple):
+    """A binding, and the hosts that this binding and those before it leave."""
+
+    binding: Binding
+    left: frozenset[str]
+
+
 class Bindings:
     """What binds the servers of a cloud.
+
+    What zone, project, flavor and image say of all hosts is worked out once for equal ones.
 
     :param host_of: the host of each server by uuid.
     :param hosts: all hosts.
@@ -100,6 +110,8 @@ class Bindings:
     ) -> None:
         self._servers, self._host_of, self._options = servers, host_of, options
         self._hosts = frozenset(hosts)
+        self._rows: dict[object, tuple[Binding, ...]] = {}
+        self._common: dict[object, tuple[Step, ...]] = {}
         self._of_host = defaultdict[str, list[SnapshotAggregate]](list)
         for aggregate in servers.aggregates.values():
             for host in aggregate.hosts:
@@ -109,37 +121,56 @@ class Bindings:
             for member in group.members:
                 self._groups[member].append(group)
 
-    def of(self, uuid: str, server: SnapshotServer) -> Iterator[Binding]:
-        """Yield what binds a server."""
-        yield from self._zone(server)
-        yield from self._tenant(server)
-        yield from self._isolated(server)
-        yield from self._affinity(uuid)
-        yield from self._hints(server)
-        yield from self._filtered(
-            server,
-            AggregateInstanceExtraSpecsFilter=self._specs_pass,
-            AggregateImagePropertiesIsolation=self._image_passes,
-            AggregateMultiTenancyIsolation=self._tenant_passes,
-            AggregateTypeAffinityFilter=self._type_passes,
-        )
+    def steps(self, uuid: str, server: SnapshotServer) -> Iterator[Step]:
+        """Yield what binds a server, first what its zone, project, flavor and image do."""
+        key = server.zone, server.project, id(server.flavor), id(server.image)
+        if key not in self._common:
+            self._common[key] = (*self._steps(self._hosts, self._of_equal(server)),)
+        common = self._common[key]
+        yield from common
+        left = common[-1].left if common else self._hosts
+        yield from self._steps(left, chain(self._affinity(uuid), self._hints(server)))
 
     def of_flavor(self, flavor: Flavor) -> Iterator[Binding]:
         """Yield what binds a new server of a flavor, without the image and the project."""
-        yield from self._filtered(
-            SnapshotServer(name="", flavor=flavor),
-            AggregateInstanceExtraSpecsFilter=self._specs_pass,
-            AggregateTypeAffinityFilter=self._type_passes,
+        server = SnapshotServer(name="", flavor=flavor)
+        yield from self._filtered("AggregateInstanceExtraSpecsFilter", self._specs_pass, server)
+        yield from self._filtered("AggregateTypeAffinityFilter", self._type_passes, server)
+
+    def _steps(self, left: frozenset[str], bindings: Iterable[Binding]) -> Iterator[Step]:
+        for binding in bindings:
+            left &= binding.hosts
+            yield Step(binding, left)
+
+    def _of_equal(self, server: SnapshotServer) -> Iterator[Binding]:
+        """Yield what binds all servers of a zone, a project, a flavor and an image."""
+        flavor, image = id(server.flavor), id(server.image)
+        rows: Sequence[tuple[str, object, Iterable[Binding]]] = (
+            ("zone", server.zone, self._zone(server)),
+            ("tenant", server.project, self._tenant(server)),
+            ("isolated", (flavor, image), self._isolated(server)),
+            *(
+                (name, of, self._filtered(name, passes, server))
+                for name, of, passes in (
+                    ("AggregateInstanceExtraSpecsFilter", flavor, self._specs_pass),
+                    ("AggregateImagePropertiesIsolation", image, self._image_passes),
+                    ("AggregateMultiTenancyIsolation", server.project, self._tenant_passes),
+                    ("AggregateTypeAffinityFilter", flavor, self._type_passes),
+                )
+            ),
         )
+        for name, of, bindings in rows:
+            if (name, of) not in self._rows:
+                self._rows[name, of] = tuple(bindings)
+            yield from self._rows[name, of]
 
     def _filtered(
-        self, server: SnapshotServer, **filters: Callable[[SnapshotServer, str], bool]
+        self, name: str, passes: Callable[[SnapshotServer, str], bool], server: SnapshotServer
     ) -> Iterator[Binding]:
-        for name, passes in filters.items():
-            if name in self._options.enabled:
-                hosts = frozenset(host for host in self._hosts if passes(server, host))
-                if hosts != self._hosts:
-                    yield Binding(hosts, f"{name} lets it go to hosts of other aggregates only")
+        if name in self._options.enabled:
+            hosts = frozenset(host for host in self._hosts if passes(server, host))
+            if hosts != self._hosts:
+                yield Binding(hosts, f"{name} lets it go to hosts of other aggregates only")
 
     def pairs(self, server: SnapshotServer) -> Iterable[str]:
         """Return the uuids of the servers beside which a server may not be.

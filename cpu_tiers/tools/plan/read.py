@@ -121,7 +121,6 @@ class _PlanReader:
         self._known_traits = KnownTraits(snapshot)
         self._names = {host.root: host.name for host in cloud.hosts if host.is_host}
         self._roots = {name: root for root, name in self._names.items()}
-        self._host_names = frozenset(self._roots)
         self._queries_of, self._is_cold, self._options = queries_of, is_cold, options
         self._of_flavor: dict[str, tuple[Request, str]] = {}
         self._kinds: dict[object, _Kind] = {}
@@ -252,15 +251,16 @@ class _PlanReader:
         """
         if MIGRATIONS in self._known.unread:
             return self._has_unknown
-        return any(source != self._names[part.root] for source in self._sources[part.server])
+        return any(
+            source != self._names[part.root] for source in self._sources.get(part.server, ())
+        )
 
     def _bound_to(self, part: Part, known: SnapshotServer) -> tuple[frozenset[str], str]:
         """Return the traits of the hosts that Nova may choose, and why there is no other host."""
-        names, traits = self._host_names, list[str]()
-        for binding in self._bindings.of(part.server, known):
-            names &= binding.hosts
+        traits = list[str]()
+        for binding, left in self._bindings.steps(part.server, known):
             traits.append(self._trait(binding.hosts))
-            if not names - {self._names[part.root]}:
+            if left <= {self._names[part.root]}:
                 return frozenset(traits), f"{binding.why}, and no other host is left"
         return frozenset(traits), ""
 

@@ -41,7 +41,7 @@ def allowed(
         servers={"a": server}, aggregates=aggregates or {}, groups=groups or {}
     )
     hosts = set(HOSTS)
-    for binding in Bindings(servers, AT, HOSTS, options).of("a", server):
+    for binding, _ in Bindings(servers, AT, HOSTS, options).steps("a", server):
         assert binding.why
         hosts &= binding.hosts
     return hosts - {"h0"}

@@ -300,6 +300,9 @@ def test_twice_as_many_servers_are_twice_the_work(is_known: bool) -> None:
     """Counted in entered functions and generators: a loop over all servers for each is many."""
 
     def cloud(number: int) -> Snapshot:
+        zone = SnapshotAggregate(
+            name="az", zone="az", hosts=tuple(f"h{n}" for n in range(number)), metadata={}
+        )
         hosts = [provider(f"h{n}", None, VCPU=8, MEMORY_MB=64, DISK_GB=90) for n in range(number)]
         moves = {
             f"m{n}": ServerMigration(
@@ -308,11 +311,15 @@ def test_twice_as_many_servers_are_twice_the_work(is_known: bool) -> None:
             for n in range(number)
         }
         servers = {
-            f"s{n}": SnapshotServer(name=f"s{n}", host=f"h{n}", flavor=FLAVOR, state="ACTIVE")
+            f"s{n}": SnapshotServer(
+                name=f"s{n}", host=f"h{n}", flavor=FLAVOR, state="ACTIVE", zone="az"
+            )
             for n in range(number)
         }
         unread = frozenset[str]() if is_known else frozenset({MIGRATIONS})
-        known = SnapshotServers(servers=servers, migrations=moves, unread=unread)
+        known = SnapshotServers(
+            servers=servers, migrations=moves, aggregates={"1": zone}, unread=unread
+        )
         consumers = {f"s{n}": {f"h{n}": {"VCPU": 2, "MEMORY_MB": 4}} for n in range(number)}
         return Snapshot(providers=tuple(hosts), consumers=consumers, servers=known)
 
