@@ -171,8 +171,7 @@ class _ValueReader:
         if name in self._numbered:
             return _numbered(at, document, key, self._numbered[name])
         if name == "hints":
-            hints = at.get(document, key, dict)
-            return {name: _texts(at / key, hints, name) for name in hints}
+            return _hints(at / key, at.get(document, key, dict))
         value = document[key]
         if isinstance(default, bool):
             if not isinstance(value, bool):
@@ -185,6 +184,10 @@ class _ValueReader:
         if isinstance(default, tuple):
             return _texts(at, document, key)
         return _texts_by_key(at, document, key)
+
+
+def _hints(at: DocumentPlace, hints: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:
+    return {name: _texts(at, hints, name) for name in hints}
 
 
 def _numbered(

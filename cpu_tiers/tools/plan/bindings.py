@@ -85,7 +85,7 @@ class Binding(NamedTuple):
     why: str
 
 
-class Step(NamedTuple):
+class BindingStep(NamedTuple):
     """A binding, and the hosts that this binding and those before it leave."""
 
     binding: Binding
@@ -111,7 +111,7 @@ class Bindings:
         self._servers, self._host_of, self._options = servers, host_of, options
         self._hosts = frozenset(hosts)
         self._rows: dict[object, tuple[Binding, ...]] = {}
-        self._common: dict[object, tuple[Step, ...]] = {}
+        self._common: dict[object, tuple[BindingStep, ...]] = {}
         self._of_host = defaultdict[str, list[SnapshotAggregate]](list)
         for aggregate in servers.aggregates.values():
             for host in aggregate.hosts:
@@ -121,7 +121,7 @@ class Bindings:
             for member in group.members:
                 self._groups[member].append(group)
 
-    def steps(self, uuid: str, server: SnapshotServer) -> Iterator[Step]:
+    def steps(self, uuid: str, server: SnapshotServer) -> Iterator[BindingStep]:
         """Yield what binds a server, first what its zone, project, flavor and image do."""
         key = server.zone, server.project, id(server.flavor), id(server.image)
         if key not in self._common:
@@ -137,10 +137,10 @@ class Bindings:
         yield from self._filtered("AggregateInstanceExtraSpecsFilter", self._specs_pass, server)
         yield from self._filtered("AggregateTypeAffinityFilter", self._type_passes, server)
 
-    def _steps(self, left: frozenset[str], bindings: Iterable[Binding]) -> Iterator[Step]:
+    def _steps(self, left: frozenset[str], bindings: Iterable[Binding]) -> Iterator[BindingStep]:
         for binding in bindings:
             left &= binding.hosts
-            yield Step(binding, left)
+            yield BindingStep(binding, left)
 
     def _of_equal(self, server: SnapshotServer) -> Iterator[Binding]:
         """Yield what binds all servers of a zone, a project, a flavor and an image."""

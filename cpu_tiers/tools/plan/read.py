@@ -100,8 +100,8 @@ class _Kind(NamedTuple):
 
     :param request: of the flavor and the image.
     :param fault: why there is no request; empty if there is.
-    :param stays: as :func:`movable.stays`.
-    :param homeless: as :func:`movable.homeless`, without and with a source that can confirm.
+    :param stays: as :func:`stays`.
+    :param homeless: as :func:`homeless`, without and with a source that can confirm.
     :param holds_ports: whether a resource of ports is held.
     """
 

@@ -171,7 +171,8 @@ def typical(shares: Mapping[ServerShape, float], scale: Scale) -> Sequence[Typic
     for (shape, share, parts), amount in zip(known, requested, strict=True):
         part = amount / all_requested
         if total < TYPICAL_SHARE or part >= 1 - TYPICAL_SHARE:
-            price = PRICE_WEIGHT * part if max(parts.values()) > LARGE else 0.0
+            is_large = max(parts.values()) > LARGE
+            price = is_large * PRICE_WEIGHT * part
             chosen.append(Typical(shape, share, exchanged(parts, scale), price))
         total += share
         if len(chosen) == MOST_TYPICAL:
