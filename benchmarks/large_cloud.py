@@ -8,7 +8,7 @@ of all VCPUs are taken. Run: ``python benchmarks/large_cloud.py FILE [--hosts N]
 import argparse
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -44,20 +44,7 @@ def large_cloud(hosts: int, nodes: int, seed: int = 0) -> dict[str, Any]:
         "masked": False,
         "providers": [provider for tree in trees for provider in tree],
         "consumers": _consumers(trees, nodes, draw, uuids),
-        "flavors": [
-            {
-                "name": f"{tier}.{vcpus}",
-                "vcpus": vcpus,
-                "memory_mb": 2048 * vcpus,
-                "root_gb": 20,
-                "extra_specs": {
-                    "quota:cpu_shares_multiplier": str(weight),
-                    **({"hw:numa_nodes": "1"} if nodes else {}),
-                },
-            }
-            for tier, weight in TIERS.items()
-            for vcpus in SIZES
-        ],
+        "flavors": _flavors(SIZES, {"hw:numa_nodes": "1"} if nodes else {}),
     }
 
 
@@ -69,17 +56,8 @@ def full_cloud(hosts: int, seed: int = 0) -> dict[str, Any]:
     draw, document = random.Random(seed), large_cloud(0, 0)
     uuids = (str(UUID(int=draw.getrandbits(128), version=4)) for _ in iter(int, 1))
     trees = [list(_tree(f"host-{n:05}", 0, uuids)) for n in range(hosts + hosts // 10)]
-    kinds = [(tier, vcpus) for tier in TIERS for vcpus in (1, 2, 4)]
-    flavors = [
-        {
-            "name": f"{tier}.{vcpus}",
-            "vcpus": vcpus,
-            "memory_mb": 2048 * vcpus,
-            "root_gb": 20,
-            "extra_specs": {"quota:cpu_shares_multiplier": str(TIERS[tier])},
-        }
-        for tier, vcpus in kinds
-    ]
+    flavors = _flavors((1, 2, 4))
+    numbers = {flavor["name"]: number for number, flavor in enumerate(flavors)}
     servers = {}
     for (host,) in trees[:hosts]:
         sizes = [2] * 27 + [1] * 10
@@ -88,7 +66,7 @@ def full_cloud(hosts: int, seed: int = 0) -> dict[str, Any]:
             tier, server = draw.choice([*TIERS]), next(uuids)
             servers[server] = {
                 "name": f"server-{server[:8]}",
-                "flavor": kinds.index((tier, vcpus)),
+                "flavor": numbers[f"{tier}.{vcpus}"],
                 "state": "ACTIVE",
                 "host": host["name"],
                 "project": f"project-{draw.randrange(50)}",
@@ -107,6 +85,21 @@ def full_cloud(hosts: int, seed: int = 0) -> dict[str, Any]:
         **{name: {} for name in ("groups", "migrations", "host_aggregates", "types")},
         **{name: [] for name in ("server_images", "down", "unread")},
     }
+
+
+def _flavors(sizes: Sequence[int], specs: Mapping[str, str] = {}) -> list[dict[str, Any]]:
+    """Return a flavor of each tier and size, with further extra specs."""
+    return [
+        {
+            "name": f"{tier}.{vcpus}",
+            "vcpus": vcpus,
+            "memory_mb": 2048 * vcpus,
+            "root_gb": 20,
+            "extra_specs": {"quota:cpu_shares_multiplier": str(weight), **specs},
+        }
+        for tier, weight in TIERS.items()
+        for vcpus in sizes
+    ]
 
 
 def cloud_of_pools(hosts: int, pools: int, seed: int = 0) -> dict[str, Any]:

@@ -205,13 +205,15 @@ Check = Callable[[Flavor], Iterable[Fault]]
 _EPHEMERAL = "OS-FLV-EXT-DATA:ephemeral"
 
 _SIZES: Mapping[str, tuple[str, Any]] = {
-    "vcpus": ("vcpus", None),
-    "ram": ("memory_mb", None),
+    "vcpus": ("vcpus", 1),
+    "ram": ("memory_mb", 1),
     "disk": ("root_gb", 0),
     _EPHEMERAL: ("ephemeral_gb", 0),
     "swap": ("swap_mb", 0),
 }
-"""Keys of ``openstack flavor show``, with the name of the field in Nova and the default value."""
+"""Keys of ``openstack flavor show``, with the name of the field in Nova and the default value.
+
+A flavor without ``vcpus`` or ``ram`` has a fault."""
 
 _COLUMNS = {
     "Name": "name",
@@ -282,15 +284,14 @@ def flavor_of(document: Mapping[str, Any], where: str, check: Check = no_check) 
     document = _shown(document, where)
     name = name_of(where, document)
     faults = FaultList()
-    for key in ("vcpus", "ram"):
-        if key not in document:
-            faults.add(f"flavor {name}", f"no {key}", f"give the output of {_SHOW}")
-    faults.raise_if_any()
     sizes = {field: document.get(key, default) for key, (field, default) in _SIZES.items()}
     if sizes["swap_mb"] == "":  # Older clients, and Nova before microversion 2.75, give no 0.
         sizes["swap_mb"] = 0
     properties = _parsed(document.get("properties", {}))
     extra_specs = faults.read(texts, f"flavor {name}", properties) or {}
+    for key in ("vcpus", "ram"):
+        if key not in document:
+            faults.add(f"flavor {name}", f"no {key}", f"give the output of {_SHOW}")
     with faults:
         flavor = Flavor(name=name, **sizes, extra_specs=extra_specs)
     if faults.faults:

@@ -86,7 +86,7 @@ class Binding(NamedTuple):
 
 
 class BindingStep(NamedTuple):
-    """A binding, and the hosts that this binding and those before it leave."""
+    """A binding of a server, and the hosts that remain after it and the bindings before it."""
 
     binding: Binding
     left: frozenset[str]
@@ -95,7 +95,8 @@ class BindingStep(NamedTuple):
 class Bindings:
     """What binds the servers of a cloud.
 
-    What zone, project, flavor and image say of all hosts is worked out once for equal ones.
+    Servers with equal zone, project, flavor and image have these bindings in common, which are
+    worked out once.
 
     :param host_of: the host of each server by uuid.
     :param hosts: all hosts.
@@ -112,6 +113,9 @@ class Bindings:
         self._hosts = frozenset(hosts)
         self._rows: dict[object, tuple[Binding, ...]] = {}
         self._common: dict[object, tuple[BindingStep, ...]] = {}
+        # A cloud has many projects and few sets of hosts: equal sets are one object.
+        self._equal: dict[Binding, Binding] = {}
+        self._steps_of: dict[tuple[Binding, ...], tuple[BindingStep, ...]] = {}
         self._of_host = defaultdict[str, list[SnapshotAggregate]](list)
         for aggregate in servers.aggregates.values():
             for host in aggregate.hosts:
@@ -125,7 +129,10 @@ class Bindings:
         """Yield what binds a server, first what its zone, project, flavor and image do."""
         key = server.zone, server.project, id(server.flavor), id(server.image)
         if key not in self._common:
-            self._common[key] = (*self._steps(self._hosts, self._of_equal(server)),)
+            bindings = tuple(self._of_equal(server))
+            if bindings not in self._steps_of:
+                self._steps_of[bindings] = tuple(self._steps(self._hosts, bindings))
+            self._common[key] = self._steps_of[bindings]
         common = self._common[key]
         yield from common
         left = common[-1].left if common else self._hosts
@@ -161,7 +168,7 @@ class Bindings:
         )
         for name, of, bindings in rows:
             if (name, of) not in self._rows:
-                self._rows[name, of] = tuple(bindings)
+                self._rows[name, of] = tuple(self._equal.setdefault(b, b) for b in bindings)
             yield from self._rows[name, of]
 
     def _filtered(

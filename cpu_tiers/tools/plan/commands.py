@@ -135,10 +135,10 @@ class PlanCommand(NovaConfCommand, ShowCommand):
 
     def read(self, parsed_args: Namespace) -> Hosts:
         """Read the cloud or the snapshot, and return its hosts with their servers."""
-        self.read_cloud(parsed_args)
+        self.read_snapshot(parsed_args)
         return self.hosts()
 
-    def read_cloud(self, parsed_args: Namespace) -> None:
+    def read_snapshot(self, parsed_args: Namespace) -> None:
         """Read the cloud or the snapshot."""
         self.conf = self.nova_conf()
         self.source: CloudSource = self.cloud_source(parsed_args, self.conf)
@@ -178,7 +178,7 @@ class PlanCommand(NovaConfCommand, ShowCommand):
                 " seldom proven: pip install 'cpu-tiers[plan]'."
             )
         self.question = question
-        with ProgressLine(f"planning, up to {self.parsed_args.seconds} s of the solver"):
+        with ProgressLine(f"planning, up to {self.parsed_args.seconds} CPU seconds"):
             return make_plan(hosts, question, seconds=self.parsed_args.seconds)
 
     def proof(self, hosts: Hosts, plan: Plan) -> Proof:

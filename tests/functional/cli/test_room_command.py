@@ -38,3 +38,19 @@ def test_a_cloud_without_servers(plan: Run) -> None:
     for count in ("1", "4", "most"):
         words = plan(empty, "room", "small", "--count", count)
         assert words.startswith("There is room for 4 servers of flavor small now")
+
+
+def test_room_on_the_hosts_of_an_aggregate(plan: Run) -> None:
+    """The filter lets the new server go to cn1 only, and the servers may go to both hosts."""
+    given: Any = cloud()
+    given["host_aggregates"] = {
+        "1": {"name": "both", "zone": "az", "hosts": ["cn0", "cn1"]},
+        "2": {"name": "fast", "hosts": ["cn1"], "metadata": {"ssd": "true"}},
+    }
+    for server in given["servers"].values():
+        server["zone"] = "az"
+    for flavor in given["flavors"]:
+        flavor["extra_specs"] = {"aggregate_instance_extra_specs:ssd": "true"}
+    filters = "enabled_filters = AggregateInstanceExtraSpecsFilter"
+    answer = json.loads(plan(given, "room", "large", "-f", "json", conf=filters))
+    assert [(move["from"], move["to"]) for move in answer["moves"]] == [("cn1", "cn0")]
