@@ -126,18 +126,17 @@ class _PlanReader:
         self._kinds: dict[object, _Kind] = {}
         self._traits: dict[frozenset[str], str] = {}
         self._parts: dict[str, Part] = {}
-        self._bindings = Bindings(self._known, {}, self._roots, options)
+        self._host_of: dict[str, str] = {}
+        self._bindings = Bindings(self._known, self._host_of, self._roots, options)
         self._groups = {uuid: group.most for uuid, group in self._known.groups.items()}
-        self._apart: dict[str, list[str]] = defaultdict(list)
-        self._beside: dict[str, list[str]] = defaultdict(list)
-        self._together: dict[str, list[str]] = defaultdict(list)
+        self._member_of: dict[tuple[str, str], list[str]] = defaultdict(list)
         self._sources: dict[str, list[str]] = defaultdict(list)
 
     def note_servers(self) -> None:
         """Note what each consumer is on its host, and the groups."""
         self._parts = dict(self._each_part(Consumers(self._snapshot.servers, self._roots)))
-        at = {part.server: part.host or self._names[part.root] for part in self._parts.values()}
-        self._bindings = Bindings(self._known, at, self._roots, self._options)
+        for part in self._parts.values():
+            self._host_of[part.server] = part.host or self._names[part.root]
         self._has_unknown = any(uuid not in self._known.servers for uuid in self._parts)
         for migration in self._known.migrations.values():
             self._sources[migration.server].append(migration.source)
@@ -148,11 +147,12 @@ class _PlanReader:
 
         ``nova host-evacuate`` takes the servers of a host in this order.
         """
+        bindings = self._bindings.of_flavor(new) if new else ()
+        # First, so that each reading of a snapshot has the same names for them.
+        traits_of_new = frozenset([self._trait(binding.hosts) for binding in bindings])
         order = {uuid: number for number, uuid in enumerate(self._known.servers)}
         parts = sorted(self._parts.items(), key=lambda item: order.get(item[1].server, len(order)))
         servers = [self._server(uuid, part) for uuid, part in parts]
-        bindings = self._bindings.of_flavor(new) if new else ()
-        traits_of_new = frozenset([self._trait(binding.hosts) for binding in bindings])
         snapshot = self._snapshot
         lacking = frozenset(snapshot.service_states().lacking)
         if self._traits:
@@ -178,19 +178,14 @@ class _PlanReader:
 
     def _note_groups(self) -> None:
         """Note which servers must be apart, or should: of groups, and of hints."""
-        lists = {
-            "anti-affinity": self._apart,
-            "soft-anti-affinity": self._beside,
-            "soft-affinity": self._together,
-        }
         for group_id, group in self._known.groups.items():
-            for member in group.members if group.policy in lists else ():
-                lists[group.policy][member].append(group_id)
+            for member in group.members:
+                self._member_of[group.policy, member].append(group_id)
         for uuid, server in self._known.servers.items():
             for other in self._bindings.pairs(server):
                 self._groups[pair := f"different_host {uuid} {other}"] = 1
-                self._apart[uuid].append(pair)
-                self._beside[other].append(pair)
+                self._member_of["anti-affinity", uuid].append(pair)
+                self._member_of["soft-anti-affinity", other].append(pair)
 
     def _server(self, uuid: str, part: Part) -> Server:
         """Return a consumer as a server with its request.
@@ -214,18 +209,19 @@ class _PlanReader:
             host=self._roots[part.host] if is_elsewhere else part.root,
             amounts=() if is_elsewhere else amounts_of(held),
             request=request,
-            apart=self._groups_of(part, self._apart),
-            beside=self._groups_of(part, self._beside),
-            together=self._groups_of(part, self._together),
+            apart=self._groups_of(part, "anti-affinity"),
+            beside=self._groups_of(part, "soft-anti-affinity"),
+            together=self._groups_of(part, "soft-affinity"),
             stays=self._stays(part, held, kind) or unbound or fault,
             homeless=kind.homeless[self._is_confirmable(part)] or unbound or fault,
             is_off=known.state in COLD,
             is_lost_with_host=part.role in _ON_HOST,
         )
 
-    def _groups_of(self, part: Part, groups: Mapping[str, list[str]]) -> tuple[str, ...]:
+    def _groups_of(self, part: Part, policy: str) -> tuple[str, ...]:
         """Return the groups of a server whose guest is there."""
-        return tuple(groups.get(part.server, ())) if part.role in _ON_HOST else ()
+        groups = self._member_of.get((policy, part.server), ())
+        return tuple(groups) if part.role in _ON_HOST else ()
 
     def _held(self, allocations: Allocations, host: str) -> Allocations:
         """Return what a consumer has of a host and of shared pools."""

@@ -50,11 +50,9 @@ class PlanRoom(PlanCommand):
         # Where there is room already, nobody asks what Nova may do with the servers.
         may_have_room = wanted is not None and not parsed_args.exclude
         hosts = self.hosts(has_servers=not may_have_room)
-        # The names of these traits are of one reading.
         room = NO_REQUEST if refusal else with_traits(queries, hosts.traits_of_new)
         if may_have_room and hosts.count(room) < wanted:
             hosts = self.hosts()
-            room = NO_REQUEST if refusal else with_traits(queries, hosts.traits_of_new)
         plan = self.plan(hosts, Question(room, wanted, most_moves=parsed_args.moves))
         stay = [(server, server.stays) for server in hosts.servers if server.stays]
         is_no = plan.after < (wanted or 1)
