@@ -49,16 +49,21 @@ OURS = "cpu_tiers.ResourceProviderWeigher"
 MULTIPLIER = {"quota:cpu_shares_multiplier": "100"}
 
 RECORDS = "decision_record_file = {folder}/decisions"
-EVERYTHING = f"""
-{RECORDS}
-query_placement_for_numa = true
-query_placement_for_port_traits = true
-require_host_traits = true
-give_back_oversold_claims = true
-name_lacking_constraints = true
-[compute]
-extend_cpu_policies = true
-"""
+OPTIONS = {
+    "decision_record_file": RECORDS,
+    **{
+        name: f"{name} = true"
+        for name in (
+            "query_placement_for_numa",
+            "query_placement_for_port_traits",
+            "require_host_traits",
+            "give_back_oversold_claims",
+            "name_lacking_constraints",
+        )
+    },
+    "extend_cpu_policies": "[compute]\nextend_cpu_policies = true",
+}
+"""The options of nova-scheduler beside shares and scores, each with its lines of nova.conf."""
 
 
 class Way(NamedTuple):
@@ -77,10 +82,12 @@ WAYS = {
     "asks": Way((STOCK,), {**MULTIPLIER, f"resources:{SHARES}": "400"}),
     "on": Way((STOCK, OURS), MULTIPLIER),
     "recorded": Way((STOCK, OURS), MULTIPLIER, RECORDS),
-    "everything": Way((STOCK, OURS), MULTIPLIER, EVERYTHING),
+    "everything": Way((STOCK, OURS), MULTIPLIER, "\n".join(OPTIONS.values())),
+    "off again": Way((STOCK,), MULTIPLIER),
+    **{name: Way((STOCK, OURS), MULTIPLIER, lines) for name, lines in OPTIONS.items()},
 }
 """Without us; without us, but asking for what we ask; shares and scores; with a record of each
-decision; with all options."""
+decision; with all options; without us again; with each option alone."""
 
 _URL = "http://placement.bench"
 

@@ -10,6 +10,9 @@ Placement are in the process of the scheduler. A variant without cpu-tiers reque
 resources. Its additional time is the work of Placement and Nova for another resource class; the
 remaining time is the work of cpu-tiers. Placement's part is a service of its own in a cloud, so
 the time without it is reported, too. Nova has to be installed (dependency group ``bench``).
+
+With ``--by-option``, each option has a variant of its own beside shares and scores. ``off again``
+is ``off`` a second time: what differs between the two is what the times of a run cannot tell.
 """
 
 import argparse
@@ -23,8 +26,10 @@ from tempfile import TemporaryDirectory
 from typing import IO, NamedTuple
 
 from measure import Ratio, report
-from scheduling import WAYS
+from scheduling import OPTIONS
 
+COMPARED = ("off", "asks", "on", "recorded", "everything")
+BY_OPTION = ("off", "off again", "on", *OPTIONS, "everything")
 HOSTS = 300
 ROUNDS = 15
 SHARE = 0.03
@@ -93,23 +98,24 @@ def seconds(pipes: Pipes) -> Seconds:
     return Seconds(*map(float, _asked(pipes, "")))
 
 
-def measured(hosts: int, rounds: int) -> Measured:
+def measured(ways: Sequence[str], hosts: int, rounds: int) -> Measured:
     """Return what each variant takes. The first round is not counted."""
     with TemporaryDirectory() as databases, ExitStack() as cleanup:
         subprocess.run(_command("build", databases, str(hosts)), check=True)
-        schedulers = {way: start(way, databases, cleanup) for way in WAYS}
+        schedulers = {way: start(way, databases, cleanup) for way in ways}
         for way, (_, answers) in schedulers.items():
             assert answers.readline() == "ready\n", f"the scheduler {way!r} did not start"
         taken = [{way: seconds(one) for way, one in schedulers.items()} for _ in range(rounds + 1)]
         counts = {way: Counts(*map(int, _asked(one, "count"))) for way, one in schedulers.items()}
-    return Measured({way: [one[way] for one in taken[1:]] for way in WAYS}, counts)
+    return Measured({way: [one[way] for one in taken[1:]] for way in ways}, counts)
 
 
 def shares(counts: dict[str, Counts]) -> Iterator[Ratio]:
     """Yield the share of the calls of cpu-tiers, and the ratio of requests, of each variant."""
     off = counts["off"]
-    for way in ("on", "recorded", "everything"):
-        calls, ours, sent = counts[way]
+    for way, (calls, ours, sent) in counts.items():
+        if way in ("off", "off again", "asks"):
+            continue
         yield Ratio(
             what=f"{way}: calls of cpu-tiers / all calls",
             ratio=ours / calls,
@@ -119,7 +125,7 @@ def shares(counts: dict[str, Counts]) -> Iterator[Ratio]:
         yield Ratio(
             what=f"{way}: requests to Placement / off",
             ratio=sent / off.requests,
-            goal=MOST_REQUESTS if way != "everything" else None,
+            goal=MOST_REQUESTS if way in ("on", "recorded") else None,
             detail=f"{sent} of {off.requests}",
         )
 
@@ -146,7 +152,7 @@ def _ms(taken: Sequence[float]) -> float:
 
 def ratios(hosts: int, rounds: int) -> Iterator[Ratio]:
     """Yield the ratios."""
-    times, counts = measured(hosts, rounds)
+    times, counts = measured(COMPARED, hosts, rounds)
     yield from shares(counts)
     if not rounds:
         return
@@ -165,14 +171,24 @@ def ratios(hosts: int, rounds: int) -> Iterator[Ratio]:
         )
 
 
+def ratios_by_option(hosts: int, rounds: int) -> Iterator[Ratio]:
+    """Yield the ratios of each option alone."""
+    times, counts = measured(BY_OPTION, hosts, rounds)
+    yield from shares(counts)
+    for way in BY_OPTION[1:] if rounds else ():
+        yield ratio(times, way, "on" if way in OPTIONS else "off")
+
+
 def main() -> int:
     """Measure, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="requests to each variant")
     parser.add_argument("--hosts", type=int, default=HOSTS, help="computes")
+    parser.add_argument("--by-option", action="store_true", help="each option alone")
     given = parser.parse_args()
+    of = ratios_by_option if given.by_option else ratios
     return report(
-        f"select_destinations over {given.hosts} computes", ratios(given.hosts, given.rounds)
+        f"select_destinations over {given.hosts} computes", of(given.hosts, given.rounds)
     )
 
 

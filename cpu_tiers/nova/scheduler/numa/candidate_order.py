@@ -46,6 +46,7 @@ def _order(
     right as soon as a former server of the request has taken the near device.
     """
     before: list[tuple[Any, list[Candidate]]] = []
+    requests_devices = _requests_devices(spec_obj)
 
     def prepared(host: HostState) -> Any:
         candidates = getattr(host, "allocation_candidates", [])
@@ -53,7 +54,7 @@ def _order(
         if not index and has_nodes(next(iter(candidates), None)):
             with _novas_order_after_failure(spec_obj):
                 put_best_first(host, spec_obj)
-        if _requests_devices(spec_obj):
+        if requests_devices:
             _give_back(host, spec_obj)
             before.append((host, getattr(host, "allocation_candidates", [])))
         return host

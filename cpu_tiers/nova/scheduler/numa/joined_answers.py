@@ -116,7 +116,8 @@ def _readable(
     try:
         return _usable(candidates, summaries, numa_request)
     except NO_ANSWER as error:
-        readable = [each for each in candidates if _is_readable(each, summaries)]
+        avoided = numa_request.avoided if numa_request else frozenset[str]()
+        readable = [each for each in candidates if _is_readable(each, summaries, avoided)]
         if not readable or len(readable) == len(candidates):
             raise
         unread = len(candidates) - len(readable)
@@ -124,10 +125,10 @@ def _readable(
         return _usable(readable, summaries, numa_request)
 
 
-def _is_readable(candidate: Candidate, summaries: Summaries) -> bool:
+def _is_readable(candidate: Candidate, summaries: Summaries, avoided: frozenset[str]) -> bool:
     try:
         _roots([candidate], summaries)
-        _is_on(candidate, summaries, frozenset())
+        _with_traits([candidate], summaries, avoided)
         with_places(candidate, summaries)
     except NO_ANSWER:
         return False
@@ -139,24 +140,31 @@ def _usable(
 ) -> tuple[Sequence[Candidate], Summaries]:
     """Remove the candidates that a request cannot use from an answer.
 
-    Hosts without other candidates are removed from the summaries, too.
+    Hosts without other candidates are removed from the summaries, too. A server without NUMA nodes
+    costs each host only a look at the traits of its provider.
     """
     if numa_request is None:
         return candidates, summaries
     refused = {
         summary.get("root_provider_uuid")
-        for summary in summaries.values()
-        if numa_request.without_pcpu and PCPU in (summary.get("resources") or ())
+        for summary in (summaries.values() if numa_request.without_pcpu else ())
+        if PCPU in (summary.get("resources") or ())
     }
+    avoided = _with_traits(candidates, summaries, numa_request.avoided)
     apart = [
         candidate
         for candidate in candidates
-        if _is_apart(candidate["mappings"], numa_request.apart)
-        and not refused & _roots([candidate], summaries)
-        and not _is_on(candidate, summaries, numa_request.avoided)
+        if (not numa_request.apart or _is_apart(candidate["mappings"], numa_request.apart))
+        and (not refused or refused.isdisjoint(_roots([candidate], summaries)))
+        and (not avoided or avoided.isdisjoint(candidate["mappings"].get("", ())))
     ]
-    placed = [with_places(candidate, summaries) for candidate in apart]
+    placed = [
+        with_places(candidate, summaries) if "_PROC1" in candidate["mappings"] else candidate
+        for candidate in apart
+    ]
     usable = [candidate for candidate in placed if candidate is not None]
+    if len(usable) == len(candidates):
+        return usable, summaries
     # Nova's _get_all_host_states makes a host state of every provider in the summaries.
     unusable_roots = _roots(candidates, summaries) - _roots(usable, summaries)
     if unusable_roots and len(usable) < len(apart):
@@ -172,19 +180,26 @@ def _usable(
     }
 
 
-def _is_apart(mappings: Mapping[str, Sequence[str]], apart: Sequence[str]) -> bool:
-    providers = [uuid for suffix in apart for uuid in mappings[suffix]]
-    return len(set(providers)) == len(providers)
-
-
-def _is_on(candidate: Candidate, summaries: Summaries, traits: frozenset[str]) -> bool:
-    """Tell whether a provider of the unsuffixed group of a candidate has one of some traits.
+def _with_traits(
+    candidates: Iterable[Candidate], summaries: Summaries, traits: frozenset[str]
+) -> set[str]:
+    """Return the providers of the unsuffixed groups of candidates that have one of some traits.
 
     A provider without a summary has none: stock Nova does not read the mappings.
     """
-    providers = candidate["mappings"].get("", ())
-    known = [summaries[uuid] for uuid in providers if uuid in summaries]
-    return any(not traits.isdisjoint(summary.get("traits") or ()) for summary in known)
+    if not traits:
+        return set()
+    providers = {uuid for each in candidates for uuid in each["mappings"].get("", ())}
+    return {
+        uuid
+        for uuid in providers & summaries.keys()
+        if not traits.isdisjoint(summaries[uuid].get("traits") or ())
+    }
+
+
+def _is_apart(mappings: Mapping[str, Sequence[str]], apart: Sequence[str]) -> bool:
+    providers = [uuid for suffix in apart for uuid in mappings[suffix]]
+    return len(set(providers)) == len(providers)
 
 
 def _roots(candidates: Iterable[Candidate], summaries: Summaries) -> set[str]:
