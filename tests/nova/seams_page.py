@@ -3,6 +3,9 @@
 ``python -m tests.nova.seams_page [WHEEL …]``, or ``tox -e seams -- [WHEEL …]``. The page is made
 from the features, seams and attributes of cpu-tiers. With wheels of Nova, the fingerprints of
 their releases are written first; the fingerprints of other releases stay.
+
+``tox -e nova-next`` writes nothing: it prints which seams the newest wheel of Nova changes, with
+``--compare FOLDER``, where it has downloaded the wheel to.
 """
 
 import ast
@@ -11,6 +14,7 @@ import sys
 import textwrap
 import tomllib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -74,13 +78,26 @@ cells and interfaces of devices."""
 
 
 def fingerprints_of(wheel: Path) -> dict[str, str]:
-    """Return the fingerprint of the function of each seam in a wheel of Nova."""
+    """Return the fingerprint of the function of each seam in a wheel of Nova.
+
+    :returns: without the functions that the wheel has no more.
+    """
+    found = {}
     with ZipFile(wheel) as archive:
-        trees = {
-            module: ast.parse(archive.read(f"{module.replace('.', '/')}.py"))
-            for module in {seam.module for seam in all_seams()}
-        }
-    return {str(seam): fingerprint_of(find(trees[seam.module], seam.path)) for seam in all_seams()}
+        for seam in all_seams():
+            with suppress(KeyError, StopIteration):
+                tree = ast.parse(archive.read(f"{seam.module.replace('.', '/')}.py"))
+                found[str(seam)] = fingerprint_of(find(tree, seam.path))
+    return found
+
+
+def compared(wheel: Path) -> Iterator[str]:
+    """Yield a line for each seam: the newest release of the tests whose code a wheel has."""
+    found = fingerprints_of(wheel)
+    yield f"{wheel.name}, and the newest release with the same code:"
+    for name, releases in sorted(fingerprints.known().items()):
+        equal = [release for release, body in releases.items() if body == found.get(name)]
+        yield f"{max(equal, default='none' if name in found else 'missing'):10}{name}"
 
 
 def find(tree: ast.Module, path: str) -> Function:
@@ -224,6 +241,10 @@ def _values() -> Iterator[str]:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["--compare"]:
+        for wheel in sorted(Path(sys.argv[2]).glob("nova-*.whl")):
+            sys.stdout.write("\n".join([*compared(wheel), ""]))
+        return
     add(map(Path, sys.argv[1:]))
     PAGE.write_text(page())
 
