@@ -1,17 +1,23 @@
 """What is in the sdist and in the wheel, built as for a release: the wheel from the sdist."""
 
+import json
+import os
+import re
 import subprocess
 import sys
 import tarfile
 import tomllib
 from configparser import ConfigParser
 from hashlib import sha256
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+EPOCH = 1_793_491_200
+"""2026-11-01, 00:00 UTC."""
 
 
 @pytest.fixture(scope="module")
@@ -86,11 +92,66 @@ def digests(folder: Path) -> dict[str, str]:
     return {path.name: sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
 
 
-def test_a_release_can_be_built_again_to_the_byte(built: Path, tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
-    subprocess.run(build, check=True, capture_output=True)
-    assert len(digests(built)) == 2
-    assert digests(tmp_path) == digests(built)
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a copy without Git cannot be cloned")
+def test_a_release_can_be_built_again_to_the_byte(tmp_path: Path) -> None:
+    clones = [tmp_path / "one", tmp_path / "two"]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(EPOCH)}
+    for clone in clones:
+        subprocess.run(["git", "clone", "-q", ROOT, clone], check=True, capture_output=True)
+        build = [sys.executable, "-m", "hatchling", "build"]
+        subprocess.run(build, cwd=clone, check=True, capture_output=True, env=environment)
+    one, two = (digests(clone / "dist") for clone in clones)
+    assert len(one) == 2
+    assert one == two
+    (wheel,) = (clones[0] / "dist").glob("*.whl")
+    with ZipFile(wheel) as archive:
+        dates = {each.date_time for each in archive.infolist()}
+    assert dates == {(2026, 11, 1, 0, 0, 0)}
+
+
+def test_the_index_shows_no_dead_link(wheel: dict[str, bytes]) -> None:
+    """The project has no public repository yet, to which links could lead."""
+    _, mark, page = wheel["dist-info/METADATA"].decode().partition("\n# cpu-tiers\n")
+    assert mark
+    assert "](docs/" not in page
+    assert "]: docs/" not in page
+    assert "![" not in page
+    assert "- *Step 0: look.* On" in page
+
+
+def test_links_of_the_index_lead_to_a_public_repository() -> None:
+    spec = spec_from_file_location("hatch_metadata", ROOT / "packaging" / "hatch_metadata.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = module.index_page((ROOT / "README.md").read_text(), "https://example.org/tiers")
+    targets = [*re.findall(r"\]\(([^)]*)\)", page), *re.findall(r"\]: (\S+)", page)]
+    assert all(target.startswith("https://") for target in targets)
+    pages = [target.partition("/HEAD/")[2] for target in targets if "example.org" in target]
+    assert "docs/demo.svg" in pages
+    assert all((ROOT / page).is_file() for page in pages)
+    assert "https://example.org/tiers/raw/HEAD/docs/demo.svg" in targets
+    assert "https://example.org/tiers/blob/HEAD/docs/cli/cpu-tiers.rst" in targets
+
+
+def test_what_a_release_adds(tmp_path: Path) -> None:
+    """The list of components gets the version, and the checksums are those of coreutils."""
+    made, dist = tmp_path / "packaging" / "built", tmp_path / "dist"
+    made.mkdir(parents=True)
+    dist.mkdir()
+    (made.parent / "release.py").write_bytes((ROOT / "packaging" / "release.py").read_bytes())
+    (made / "cpu-tiers.cdx.json").write_text('{"metadata": {"component": {"name": "x"}}}')
+    (dist / "x-1.2.3.tar.gz").write_text("x")
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\nversion = "1.2.3"\n')
+    for part in ("version", "checksums"):
+        command = [sys.executable, "packaging/release.py", part]
+        subprocess.run(command, cwd=tmp_path, check=True)
+    components = json.loads((made / "cpu-tiers.cdx.json").read_text())
+    assert components["metadata"]["component"] == {"name": "x", "version": "1.2.3"}
+    check = ["sha256sum", "--check", made / "SHA256SUMS"]
+    ran = subprocess.run(check, cwd=dist, check=True, capture_output=True, text=True)
+    assert ran.stdout == "x-1.2.3.tar.gz: OK\n"
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a copy without Git has no tag")
