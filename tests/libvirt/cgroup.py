@@ -3,7 +3,7 @@
 import os
 import subprocess
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
@@ -112,7 +112,13 @@ def partition() -> Iterator[None]:
     If systemd runs, libvirt makes the cgroups through systemd.
     """
     roots = [] if Path("/run/systemd/system").exists() else _controllers()
-    groups = [root / f"{PARTITION}.partition" for root in roots]
+    with _made([root / f"{PARTITION}.partition" for root in roots]):
+        yield
+
+
+@contextmanager
+def _made(groups: Sequence[Path]) -> Iterator[None]:
+    """Make cgroups with the CPUs and the memory of their parents, and remove them at the end."""
     for group in groups:
         group.mkdir()
         for name in ("cpuset.cpus", "cpuset.mems"):  # nobody can run in v1 before they are set
@@ -123,6 +129,24 @@ def partition() -> Iterator[None]:
     finally:
         for group in groups:
             group.rmdir()
+
+
+@contextmanager
+def nested_partition(guest: libvirt.virDomain) -> Iterator[str]:
+    """Make the cgroups of a partition beside a guest; yield its name for libvirt."""
+    parent = guest_cgroup(guest).parent
+    inside = parent.relative_to(_ROOT if version() == 2 else _ROOT / "cpu")
+    parents = [root / inside for root in _controllers()]
+    with _made([each / "tenant.partition" for each in parents if each.exists()]):
+        yield f"{inside}/tenant"
+
+
+def freezer_file(guest: libvirt.virDomain) -> Path:
+    """Return the file that freezes a running guest."""
+    group = guest_cgroup(guest)
+    if version() == 2:
+        return group / "cgroup.freeze"
+    return _ROOT / "freezer" / group.relative_to(_ROOT / "cpu") / "freezer.state"
 
 
 def _controllers() -> list[Path]:

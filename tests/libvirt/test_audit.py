@@ -37,7 +37,10 @@ from tests.libvirt.cgroup import (
     PARTITION,
     busy_service,
     cpu_cgroups,
+    default_weight,
+    freezer_file,
     guest_cgroup,
+    nested_partition,
     outweighing,
     weight_file,
 )
@@ -61,14 +64,17 @@ def firmware(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def start(hypervisor: libvirt.virConnect, kvm: bool, firmware: Path) -> Iterator[Start]:
-    """Start a guest of one vCPU, which is to spin on CPU 0 when it is resumed."""
+    """Start a guest of one vCPU, which is to spin on its CPU when it is resumed."""
     running, kept = [], []
 
-    def start(name: str, shares: int, *, stored: bool = False) -> libvirt.virDomain:
+    def start(
+        name: str, shares: int, *, stored: bool = False, cpu: int = 0, partition: str = ""
+    ) -> libvirt.virDomain:
         specs = {"quota:cpu_shares": str(shares)}
         flavor = Flavor(name=name, vcpus=1, memory_mb=32, extra_specs=specs)
-        host = ComputeHost(cells=(), cpu_shared_set=CpuSet({0}))
-        boots = {"firmware": lambda _: [E.os(E.loader(str(firmware), type="rom"))]}
+        host = ComputeHost(cells=(), cpu_shared_set=CpuSet({cpu}))
+        place = [E.resource(E.partition(partition))] if partition else []
+        boots = {"firmware": lambda _: [E.os(E.loader(str(firmware), type="rom")), *place]}
         guest = Guest(name=f"audit-{name}", flavor=flavor, arch="x86_64", host=host)
         xml = write_domain(guest, {**BUILT_IN, **boots})
         if not kvm:
@@ -310,6 +316,48 @@ def test_a_busy_process_is_named(start: Start, audit: Audit) -> None:
         found = audit("--interval", "2", status=3)
     text = found[f"process {pid}", "busy"]["found"]
     assert text.startswith("process 'sh' in cgroup /cputiers")
+
+
+def test_a_service_beside_few_guests_is_named(start: Start, audit: Audit) -> None:
+    """The guests of CPU 0 have an eighth of the weight of all, and the service all of its own."""
+    few, many = start("few", 100), start("many", 700, cpu=1)
+    spin(few, many)
+    beside = guest_cgroup(few).parent
+    with (
+        outweighing(beside, default_weight()),
+        busy_service(beside, frozenset({0}), weight=default_weight()) as pid,
+    ):
+        wait_until_robbed(few)
+        found = audit("--interval", "3", status=3)
+    assert ("few", "short") in found
+    assert "in cgroup /cputiers" in found[f"process {pid}", "busy"]["found"]
+
+
+def test_a_frozen_guest_is_named(start: Start, audit: Audit) -> None:
+    domain = start("frozen", 100)
+    spin(domain)
+    file = freezer_file(domain)
+    thaw = file.read_text()
+    file.write_text("FROZEN" if file.name == "freezer.state" else "1")
+    try:
+        found = audit("--interval", "1", status=3)
+    finally:
+        file.write_text(thaw)
+    assert set(found) == {("frozen", "frozen")}
+    assert ("frozen", "frozen") not in audit("--interval", "1", "--ignore", "short", status=0)
+
+
+def test_a_guest_in_a_partition_beside_guests_is_named(start: Start, audit: Audit) -> None:
+    """25 shares in a partition of the default weight compete as 1024, or as 100 with v2."""
+    domain = start("beside", 100)
+    with nested_partition(domain) as name:
+        inside = start("inside", 25, partition=f"/{name}")
+        found = audit("--interval", "0", status=3)
+        inside.destroy()
+        time.sleep(0.5)
+    (where,) = (where for where, kind in found if kind == "partition")
+    assert where.endswith("/tenant.partition")
+    assert {kind for _, kind in found} <= {"partition", "oversold"}
 
 
 def test_a_node_that_carries_more_than_its_part(
