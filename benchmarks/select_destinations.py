@@ -119,7 +119,7 @@ def shares(counts: dict[str, Counts]) -> Iterator[Ratio]:
         yield Ratio(
             what=f"{way}: calls of cpu-tiers / all calls",
             ratio=ours / calls,
-            goal=SHARE if way == "on" else None,
+            goal=SHARE if way in ("on", "everything") else None,
             detail=f"{ours} of {calls}",
         )
         yield Ratio(
