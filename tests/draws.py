@@ -34,8 +34,12 @@ def in_turn(cases: Sequence[Case]) -> Sequence[Case]:
 
 
 def third(cases: Sequence[Case]) -> Sequence[Case]:
-    """Return every third case, as the seed draws; all cases meet those of :func:`in_turn`."""
-    return cases if DAYS == 1 else cases[random.Random(SEED).randrange(3) :: 3]
+    """Return every third case: all in three days, which draw who has which day.
+
+    So all cases meet those of :func:`in_turn`.
+    """
+    turns = random.Random(SEED // 3).sample(range(3), 3)
+    return cases if DAYS == 1 else cases[turns[SEED % 3] :: 3]
 
 
 def drawn(full: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -36,6 +36,8 @@ SEAMS = all_seams()
 SLOW = (
     "test_affinity_moves",
     "test_audit_remedies",
+    "test_candidate_order",
+    "test_cloud",
     "test_custom_weighers",
     "test_devices",
     "test_domain",
@@ -44,11 +46,14 @@ SLOW = (
     "test_heal_",
     "test_hostile_answers",
     "test_interrupted_tier_change",
+    "test_joined_answers",
     "test_life_",
+    "test_loading",
     "test_mediated_devices",
     "test_mixed",  # and test_mixed_cpus
     "test_movable",
     "test_moves",
+    "test_next_candidate",
     "test_nova_weighers",
     "test_novas_reshapes",
     "test_numa_pinning",
@@ -60,9 +65,11 @@ SLOW = (
     "test_port_plan",
     "test_qos_ports",
     "test_reshape",
+    "test_resource_request",
     "test_shares_quota",
     "test_tier_change",
     "test_tiers",
+    "test_weigher",
 )
 """The beginnings of the names of modules that take a minute or more: a day runs a third."""
 

@@ -15,9 +15,23 @@ def test_each_class_has_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert draws.in_turn([int]) == [int]
 
 
+def test_three_days_have_all_thirds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draws, "DAYS", 5)
+    first_days = set()
+    for first in range(20260902, 20260929, 3):
+        days: list[int] = []
+        for seed in range(first, first + 3):
+            monkeypatch.setattr(draws, "SEED", seed)
+            days += draws.third(range(7))
+        assert sorted(days) == list(range(7))
+        first_days.add(days[0])
+    assert first_days == {0, 1, 2}
+
+
 def test_a_single_day_has_all_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draws, "DAYS", 1)
     assert draws.in_turn([int, str]) == [int, str]
+    assert draws.third([int, str]) == [int, str]
 
 
 @pytest.mark.parametrize(
