@@ -80,6 +80,7 @@ seams.remove(SEAMS)
 def kept_from_test_to_test() -> None:
     """Have all tests share what does not differ between them."""
     made_once.share_all()
+    made_once.make_validators_once(nova.api.validation.validators)
 
 
 @pytest.fixture(autouse=True)
