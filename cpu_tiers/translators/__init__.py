@@ -10,14 +10,7 @@ from collections.abc import Mapping
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
-from cpu_tiers.translators import (
-    bandwidth,
-    image_traits,
-    numa_nodes,
-    shares,
-    sizes,
-    thread_policy,
-)
+from cpu_tiers.translators import bandwidth, image_traits, numa_nodes, shares, sizes, thread_policy
 from cpu_tiers.translators.compose import check_own_groups, compose, merged_groups
 from cpu_tiers.translators.contract import ServerRequest, Translator
 

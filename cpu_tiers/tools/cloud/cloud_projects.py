@@ -12,13 +12,7 @@ from rich.console import Console
 
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.tools.cloud.cloud_text import print_report
-from cpu_tiers.tools.compute_api import (
-    ComputeApiUnavailable,
-    ObjectKind,
-    endpoint_of,
-    get,
-    part,
-)
+from cpu_tiers.tools.compute_api import ComputeApiUnavailable, ObjectKind, endpoint_of, get, part
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.sold.cloud_report import Figure, ReportTable, Value
 from cpu_tiers.tools.sold.project_sales import ProjectSale

@@ -15,17 +15,8 @@ from cpu_tiers.errors import CpuTiersError, FaultList, InvalidInput
 from cpu_tiers.tools.cloud.audit_files import read_audit_file
 from cpu_tiers.tools.cloud.capacity import tier_rooms
 from cpu_tiers.tools.cloud.cloud_metrics import cloud_metrics
-from cpu_tiers.tools.cloud.cloud_projects import (
-    print_projects,
-    project_rows,
-    read_project_names,
-)
-from cpu_tiers.tools.cloud.cloud_text import (
-    columns_of,
-    excess_names,
-    print_cloud,
-    rows_of,
-)
+from cpu_tiers.tools.cloud.cloud_projects import print_projects, project_rows, read_project_names
+from cpu_tiers.tools.cloud.cloud_text import columns_of, excess_names, print_cloud, rows_of
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.cloud_model.snapshot_servers import HOST
 from cpu_tiers.tools.frame.cloud_source import CloudSource, moment

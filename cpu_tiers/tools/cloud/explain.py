@@ -27,13 +27,7 @@ from cpu_tiers.tools.frame.server_request import (
     tell_number_of_nodes,
     tell_of_plan,
 )
-from cpu_tiers.tools.frame.terminal import (
-    ProgressLine,
-    count_of,
-    join_names,
-    shortened,
-    wrapped,
-)
+from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, join_names, shortened, wrapped
 from cpu_tiers.tools.placement.explanation import Explanation, explain
 from cpu_tiers.tools.reasons.host_reason import ClaimLimit, HostReason, Lack
 from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT, UNKNOWN

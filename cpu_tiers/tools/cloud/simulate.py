@@ -22,10 +22,7 @@ from cpu_tiers.model.providers import ProviderIndex
 from cpu_tiers.tools.cloud.simulation_text import policy_values, print_simulation, tier_names
 from cpu_tiers.tools.cloud_model.nova_weighers import WEIGHERS
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
-from cpu_tiers.tools.frame.cloud_source import (
-    read_snapshot,
-    warn_of_left_out_flavors,
-)
+from cpu_tiers.tools.frame.cloud_source import read_snapshot, warn_of_left_out_flavors
 from cpu_tiers.tools.frame.documents import read_flavors, read_text
 from cpu_tiers.tools.frame.formatting import TEXT_FORMATS, FormattedValue, ListCommand
 from cpu_tiers.tools.frame.notes_on_answers import (

@@ -15,20 +15,8 @@ from cpu_tiers.errors import FaultList, InvalidInput, read_each
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.similar_names import advice
-from cpu_tiers.tools.compute_api import (
-    IMAGE,
-    PORT,
-    SERVER,
-    find,
-    read_server,
-)
-from cpu_tiers.tools.frame.documents import (
-    flavor_of,
-    image_of,
-    port_of,
-    read_image,
-    read_port,
-)
+from cpu_tiers.tools.compute_api import IMAGE, PORT, SERVER, find, read_server
+from cpu_tiers.tools.frame.documents import flavor_of, image_of, port_of, read_image, read_port
 from cpu_tiers.tools.frame.nova_servers import NovaSource
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.translators import ServerRequest

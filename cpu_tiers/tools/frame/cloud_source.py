@@ -18,12 +18,7 @@ from cpu_tiers.tools.cloud_model.snapshot import Snapshot
 from cpu_tiers.tools.cloud_model.snapshot_servers import AGGREGATES
 from cpu_tiers.tools.compute_api import ComputeApiUnavailable
 from cpu_tiers.tools.frame.cloud_objects import NOVA, find_flavors
-from cpu_tiers.tools.frame.documents import (
-    Check,
-    flavor_of,
-    no_check,
-    read_json,
-)
+from cpu_tiers.tools.frame.documents import Check, flavor_of, no_check, read_json
 from cpu_tiers.tools.frame.nova_servers import NovaApi, NovaSource, read_host_aggregates
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.candidates import states_of

@@ -11,13 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
-from argparse import (
-    SUPPRESS,
-    ArgumentParser,
-    ArgumentTypeError,
-    BooleanOptionalAction,
-    Namespace,
-)
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, cast

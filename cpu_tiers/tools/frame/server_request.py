@@ -25,11 +25,7 @@ from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.inventories import placement_facts
 from cpu_tiers.tools.room.pci_alias import read_pci_aliases
-from cpu_tiers.tools.room.server_queries import (
-    Request,
-    SchedulerOptions,
-    server_queries,
-)
+from cpu_tiers.tools.room.server_queries import Request, SchedulerOptions, server_queries
 from cpu_tiers.tools.tiers.flavor_advice import divided
 from cpu_tiers.translators import ServerRequest
 

@@ -11,13 +11,7 @@ from typing import NamedTuple
 
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.tools.sold.sold import SoldCloud, SoldPart
-from cpu_tiers.tools.sold.sold_sums import (
-    class_order,
-    class_sums,
-    host_sums,
-    least_left,
-    percent,
-)
+from cpu_tiers.tools.sold.sold_sums import class_order, class_sums, host_sums, least_left, percent
 
 
 class AuditFinding(NamedTuple):

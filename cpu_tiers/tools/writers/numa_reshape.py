@@ -13,13 +13,7 @@ come meanwhile (decision D92).
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 
-from cpu_tiers.accounting.holdings import (
-    Amounts,
-    ConsumerId,
-    Portion,
-    ProviderId,
-    ProviderName,
-)
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion, ProviderId, ProviderName
 from cpu_tiers.accounting.relocation import Relocation, ReshapeInput
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.numa import OF_NODES

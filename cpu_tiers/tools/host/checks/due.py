@@ -16,11 +16,7 @@ from cpu_tiers.extra_specs.shares import LEAST_GUEST_WEIGHT
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.host.checks.evidence import Evidence
-from cpu_tiers.tools.host.checks.guest_weight import (
-    due_weight,
-    is_dedicated,
-    shared_vcpus,
-)
+from cpu_tiers.tools.host.checks.guest_weight import due_weight, is_dedicated, shared_vcpus
 from cpu_tiers.tools.tiers.domain import Domain
 from cpu_tiers.tools.tiers.occupancy import Occupancy
 from cpu_tiers.tools.tiers.sold import Sale
