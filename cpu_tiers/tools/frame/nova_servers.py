@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.flavor import Flavor, Image
@@ -31,8 +31,6 @@ from cpu_tiers.tools.cloud_model.snapshot_servers import (
 )
 from cpu_tiers.tools.compute_api import (
     ComputeApiUnavailable,
-    Document,
-    HostAggregate,
     read_aggregates,
     read_all_servers,
     read_flavors,
@@ -44,6 +42,9 @@ from cpu_tiers.tools.compute_api import (
 from cpu_tiers.tools.compute_services import read_compute_services
 from cpu_tiers.tools.frame.documents import flavor_of
 from cpu_tiers.tools.http.services import Services
+
+if TYPE_CHECKING:
+    from cpu_tiers.tools.database.stored_servers import NovaDatabases
 
 LOG = logging.getLogger(__name__)
 
@@ -64,34 +65,6 @@ _Value = TypeVar("_Value")
 Computes = Iterable[ComputeService]
 
 
-class NovaSource(Protocol):
-    """What tells the servers of a cloud in the form of Nova's API: the API, or the databases."""
-
-    def servers(self) -> Iterable[Document]:
-        """Return all servers."""
-
-    def placed_servers(self) -> Iterable[Document]:
-        """Return all servers with name, project, host, status and task."""
-
-    def server_groups(self) -> Iterable[Document]:
-        """Return all server groups; members that are deleted do not matter."""
-
-    def migrations(self) -> Iterable[Document]:
-        """Return the migrations that are not over."""
-
-    def aggregates(self) -> Iterable[HostAggregate]:
-        """Return all host aggregates."""
-
-    def flavors(self) -> Iterable[Document]:
-        """Return all flavors with their extra specs."""
-
-    def compute_services(self) -> tuple[ComputeService, ...]:
-        """Return the nova-compute services of all hosts."""
-
-    def image_traits(self) -> Mapping[str, Mapping[str, str]] | None:
-        """Return the traits that each image requires; ``None`` if the servers tell them."""
-
-
 class NovaApi:
     """The APIs of Nova and Glance."""
 
@@ -104,6 +77,10 @@ class NovaApi:
         self.flavors = partial(read_flavors, services)
         self.compute_services = partial(read_compute_services, services)
         self.image_traits = partial(_image_traits, services)
+
+
+NovaSource: TypeAlias = "NovaApi | NovaDatabases"
+"""What tells the servers of a cloud in the form of Nova's API: the API, or the databases."""
 
 
 def read_servers(nova: NovaSource, computes: Computes, faults: FaultList) -> SnapshotServers:
@@ -135,7 +112,15 @@ def read_host_aggregates(nova: NovaSource, computes: Computes) -> dict[str, Snap
     nodes: dict[str, list[str]] = {}
     for compute in computes:
         nodes.setdefault(compute.host, []).extend(compute.nodes[-1:])
-    return {each.uuid: _aggregate(each, nodes) for each in nova.aggregates()}
+    return {
+        each.uuid: SnapshotAggregate(
+            name=each.name,
+            zone=each.zone or "",
+            hosts=tuple(node for host in each.hosts for node in nodes.get(host, [host])),
+            metadata=each.metadata,
+        )
+        for each in nova.aggregates()
+    }
 
 
 def read_places(nova: NovaSource, computes: Computes) -> SnapshotServers:
@@ -157,13 +142,9 @@ def _placed(
         servers=servers,
         migrations={body["uuid"]: _migration(body) for body in bodies},
         services={node: compute.host for compute in computes for node in compute.nodes},
-        down=tuple(dict.fromkeys(node for compute in computes for node in _down(compute))),
+        down=tuple(dict.fromkeys(n for each in computes if not each.is_up for n in each.nodes)),
         unread=frozenset(unread),
     )
-
-
-def _down(compute: ComputeService) -> tuple[str, ...]:
-    return () if compute.is_up else compute.nodes
 
 
 def _unless_refused(read: Callable[[], _Value], name: str, unread: set[str]) -> _Value | None:
@@ -295,17 +276,4 @@ def _migration(body: Mapping[str, Any]) -> ServerMigration:
         status=_text(body, "status"),
         source=_text(body, "source_node"),
         target=_text(body, "dest_node"),
-    )
-
-
-def _aggregate(each: HostAggregate, nodes: Mapping[str, Iterable[str]]) -> SnapshotAggregate:
-    """Return an aggregate whose hosts have the names of their compute nodes.
-
-    :param nodes: the names of the nodes by the name of their nova-compute.
-    """
-    return SnapshotAggregate(
-        name=each.name,
-        zone=each.zone or "",
-        hosts=tuple(node for host in each.hosts for node in nodes.get(host, [host])),
-        metadata=each.metadata,
     )
