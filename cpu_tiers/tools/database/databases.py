@@ -1,7 +1,7 @@
 """The databases of a cloud, by nova.conf and placement.conf."""
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cached_property
 
 import sqlalchemy as sa
@@ -101,14 +101,10 @@ class Databases:
     def _open(self, url: str, schema: Schema, name: str) -> Reader:
         self._hide(url)
         options = self._conf.cpu_tiers
+        address: str | sa.URL = url
         if options.database_user:
-            try:
-                given = sa.make_url(url)
-            except ArgumentError:  # Reader says so
-                return Reader(url, schema, name)
-            return Reader(
-                given.set(username=options.database_user, password=options.database_password),
-                schema,
-                name,
-            )
-        return Reader(url, schema, name)
+            with suppress(ArgumentError):  # Reader says so
+                address = sa.make_url(url).set(
+                    username=options.database_user, password=options.database_password
+                )
+        return Reader(address, schema, name)

@@ -121,11 +121,6 @@ class NovaDatabases:
             LOG.warning("The answer is without a cell, and its servers are on no host: %s", error)
             return _Cell(number, uuid, None)
 
-    def _of_cells(self, query: sa.Select[Any]) -> Iterator[Any]:
-        for cell in self._cells:
-            if cell.reader:
-                yield from cell.reader.rows(query)
-
     def compute_services(self) -> tuple[ComputeService, ...]:
         """Return the nova-compute services of all hosts that Nova has mapped to a cell."""
         mapped = set(self._api.rows(sa.select(_HOSTS)))
@@ -239,9 +234,10 @@ class NovaDatabases:
         query = sa.select(_MIGRATIONS).where(
             _MIGRATIONS.c.deleted == 0, _MIGRATIONS.c.status.in_(IN_PROGRESS)
         )
-        for row in self._of_cells(query):
-            if not row.hidden:
-                yield {name: getattr(row, name) for name in _MIGRATION}
+        for cell in self._cells:
+            for row in cell.reader.rows(query) if cell.reader else ():
+                if not row.hidden:
+                    yield {name: getattr(row, name) for name in _MIGRATION}
 
     def server_groups(self) -> Iterator[Document]:
         """Yield all server groups; the members may be servers that are deleted."""
@@ -249,11 +245,12 @@ class NovaDatabases:
         members = _by_number(self._api.rows(sa.select(_MEMBERS)))
         for number, uuid, name in self._listed(_GROUPS):
             policy = policies.get(number)
+            rules = json.loads((policy and policy.rules) or "{}")  # their numbers are texts
             yield {
                 "id": uuid,
                 "name": name,
                 "policy": policy and policy.policy,
-                "rules": _rules(policy.rules if policy else None),
+                "rules": {rule: int(text) for rule, text in rules.items()},
                 "members": [member for (member,) in members.get(number, ())],
             }
 
@@ -340,11 +337,6 @@ def _request(request: Mapping[str, Any] | None) -> dict[str, Any]:
         "pinned_availability_zone": data.get("availability_zone"),
         "scheduler_hints": data.get("scheduler_hints"),
     }
-
-
-def _rules(text: str | None) -> dict[str, int]:
-    """Return the rules of a server group, whose numbers Nova stores as texts."""
-    return {name: int(value) for name, value in json.loads(text or "{}").items()}
 
 
 def _data(stored: Mapping[str, Any]) -> Mapping[str, Any]:
