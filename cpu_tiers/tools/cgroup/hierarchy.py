@@ -72,12 +72,8 @@ class Hierarchy:
 
         :param membership: the content of ``/proc/PID/cgroup`` or ``/proc/PID/task/TID/cgroup``.
         """
-        for number, controllers, path in _fields(membership, ":", 3):
-            # cgroups(7): the line of the v2 hierarchy has the number 0 and no controllers.
-            has_cpu = number == "0" if self.version == 2 else "cpu" in controllers.split(",")
-            if has_cpu:
-                return path
-        return ""
+        # cgroups(7): the line of the v2 hierarchy has no controllers.
+        return _path_of("" if self.version == 2 else "cpu", membership)
 
     def weight(self, files: Files, path: str) -> int | None:
         """Return the weight of a cgroup, or ``None`` if the cgroup has no weight."""
@@ -177,7 +173,7 @@ def is_frozen(files: Files, hierarchy: Hierarchy, membership: str) -> bool:
 
 
 def _path_of(controller: str, membership: str) -> str:
-    """Return the path of the cgroup of a controller of cgroup v1."""
+    """Return the path of the cgroup of a controller; empty text without a cgroup."""
     for _, controllers, path in _fields(membership, ":", 3):
         if controller in controllers.split(","):
             return path
