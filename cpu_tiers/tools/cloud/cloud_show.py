@@ -227,7 +227,7 @@ class CloudShow(NovaConfCommand, ListCommand):
         if self.status and not is_text:
             LOG.warning("More is allocated than the capacity: %s", excess_names(cloud.excesses))
         if not is_shown:
-            parsed_args.print_text = _print_nothing
+            parsed_args.print_text = lambda _: None
             return columns_of(None), ()
         print_text = partial(
             print_cloud, cloud=cloud, rooms=rooms, groups=groups, show_all=parsed_args.all
@@ -290,10 +290,6 @@ class CloudShow(NovaConfCommand, ListCommand):
         except CpuTiersError as error:  # the other metrics are complete
             LOG.warning("Whether the cloud survives the loss of a host is left out: %s", error)
             return None
-
-
-def _print_nothing(_: Console) -> None:
-    """Print the text of a command that only writes metrics."""
 
 
 def read_cloud(cloud: CloudSource) -> Snapshot:

@@ -66,7 +66,6 @@ class _Checked(NamedTuple):
     left_out: tuple[str, ...] = ()
 
     def rows(self) -> list[tuple[object, ...]]:
-        """Return a row for each fault."""
         return [(self.source, *fault) for fault in dict.fromkeys(self.faults.faults)]
 
 

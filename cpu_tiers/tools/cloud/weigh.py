@@ -116,7 +116,9 @@ class Weigh(NovaConfCommand, ListCommand):
 
         ordered: Sequence[str] = sorted(scores, key=order)
         if parsed_args.formatter == "table" and not parsed_args.all:
-            ordered = _best(ordered)
+            if len(ordered) > MOST_LINES:
+                LOG.info("The best %d of %d hosts %s:", MOST_LINES, len(ordered), HINT)
+            ordered = ordered[:MOST_LINES]
         lines_of = _lines if parsed_args.all else _traits_that_count
         return _COLUMNS, [
             (
@@ -168,13 +170,6 @@ def _offer_candidates(forest: Forest, answer: CandidatesAnswer) -> None:
     by_host = answer.by_host()
     for host in answer.hosts():
         forest.offer(host, [request.allocations for request in by_host.get(host, ())])
-
-
-def _best(hosts: Sequence[str]) -> Sequence[str]:
-    """Return the first hosts, and log how many follow."""
-    if len(hosts) > MOST_LINES:
-        LOG.info("The best %d of %d hosts %s:", MOST_LINES, len(hosts), HINT)
-    return hosts[:MOST_LINES]
 
 
 def _warn_of_idle_names(options: cfg.ConfigOpts.GroupAttr, answer: CandidatesAnswer) -> None:

@@ -88,17 +88,15 @@ class _Writer:
             bodies = self.lists["flavor" if isinstance(value, Flavor) else "image"]
             self._numbers[key] = len(bodies)
             bodies.append(
-                self._flavor_json(value) if isinstance(value, Flavor) else _image_json(value)
+                self._flavor_json(value)
+                if isinstance(value, Flavor)
+                else {"name": value.name, "properties": dict(value.properties)}
             )
         return self._numbers[key]
 
 
 def _default(field: Field[Any]) -> object:
     return field.default if field.default_factory is MISSING else field.default_factory()
-
-
-def _image_json(image: Image) -> object:
-    return {"name": image.name, "properties": dict(image.properties)}
 
 
 def read_servers(

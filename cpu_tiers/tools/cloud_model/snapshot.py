@@ -164,7 +164,6 @@ class Snapshot:
 
 
 def _emptied(provider: Provider) -> Provider:
-    """Return a provider without servers."""
     inventories = provider.inventories.items()
     return replace(
         provider, inventories={name: without_servers(name, each) for name, each in inventories}

@@ -176,15 +176,11 @@ def _joined(files: ProviderFiles, other: ProviderEntry, entry: ProviderEntry) ->
 def merge_remedy(entry: ProviderEntry, shares: Inventory) -> str:
     """Return how to write shares into an entry of another's file."""
     verb = "add to" if entry.shares is None else "replace in"
+    fields = ", ".join(f"{name}: {value!r}" for name, value in shares.items())
     return (
         f"{verb} inventories: additional: of this entry of {entry.file} the line"
-        f" - {VCPU_SHARES}: {_flow(shares)}"
+        f" - {VCPU_SHARES}: {{{fields}}}"
     ) + "."
-
-
-def _flow(shares: Inventory) -> str:
-    """Return an inventory as YAML in a single line."""
-    return "{" + ", ".join(f"{name}: {value!r}" for name, value in shares.items()) + "}"
 
 
 def place_faults(files: ProviderFiles, generated: ProviderEntry) -> Iterator[Fault]:

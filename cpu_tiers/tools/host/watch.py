@@ -252,7 +252,6 @@ def _metrics(reading: HostReading) -> Iterator[Metrics]:
 
 
 def _labels(guest: WatchedGuest) -> tuple[str, ...]:
-    """Return the values of the labels of a guest."""
     domain = guest.domain
     return domain.name, domain.uuid or "", guest.tier, domain.flavor or ""
 

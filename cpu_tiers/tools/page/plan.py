@@ -56,5 +56,4 @@ def plan_page(verdict: str, moves: Sequence[Mapping[str, Any]], hosts: Sequence[
                 parts=[PageTable(title="In their order", columns=columns, rows=rows)],
             ),
         ],
-        datasets={},
     )

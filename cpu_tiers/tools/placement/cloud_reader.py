@@ -235,7 +235,6 @@ class _Reading:
         return replace(state, traits=traits, aggregates=aggregates), held
 
     def snapshot(self) -> Snapshot:
-        """Return what is read."""
         return snapshot_of(self.states, self.held)
 
 

@@ -121,7 +121,6 @@ def read_reasons(
 
 
 def _aggregates(queries: Iterable[CandidateQuery]) -> frozenset[str]:
-    """Return the aggregates that queries name."""
     groups = (group for query in queries for group in query.groups)
     sets = (names for group in groups for names in (*group.member_of, group.not_member_of))
     return frozenset[str]().union(*sets)

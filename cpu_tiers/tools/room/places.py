@@ -89,8 +89,8 @@ class Places:
         found = [each.of(host) for each in self._of_queries]
         solvers = tuple([solver for solver in found if solver is not None])
         if solvers not in self._prepared:
-            endless = [_without_end(stock) for stock in host.stocks]
-            places, is_all = _different(solvers, endless, MOST_PLACES)
+            endless = [Stock(s.name, s.inventory, s.capacity - MAX_AMOUNT) for s in host.stocks]
+            places, is_all = _different(solvers, endless)
             self._prepared[solvers] = PreparedPlaces(solvers, tuple(places) if is_all else None)
         return self._prepared[solvers]
 
@@ -159,7 +159,7 @@ class Places:
         with_room = [*empty[:own], *_stocks(host, self._free)[own:]]
         places: dict[Amounts, Place] = {}
         for stocks in (with_room, empty):
-            some, _ = _different(solvers, stocks, MOST_PLACES)
+            some, _ = _different(solvers, stocks)
             places |= {_by_rows(place, host): place for place in some}
         return [*places.values()][:MOST_PLACES], False
 
@@ -198,21 +198,15 @@ def fits(place: Place, free: Sequence[int]) -> bool:
     return all(free[number] >= amount for number, amount in place.items())
 
 
-def _different(
-    solvers: Iterable[Solver], stocks: Sequence[Stock], most: int
-) -> tuple[Sequence[Place], bool]:
+def _different(solvers: Iterable[Solver], stocks: Sequence[Stock]) -> tuple[Sequence[Place], bool]:
     """Return the first different places, and whether there are no more."""
     places: dict[frozenset[tuple[int, int]], Place] = {}
     for solver in solvers:
         solutions = solver.each(stocks)
         for solution in islice(solutions, _MOST_SOLUTIONS):
             places.setdefault(frozenset(solution.amounts), dict(solution.amounts))
-            if len(places) > most:
-                return [*places.values()][:most], False
+            if len(places) > MOST_PLACES:
+                return [*places.values()][:MOST_PLACES], False
         if next(solutions, None) is not None:
             return [*places.values()], False
     return [*places.values()], True
-
-
-def _without_end(stock: Stock) -> Stock:
-    return Stock(stock.name, stock.inventory, stock.capacity - MAX_AMOUNT)

@@ -106,7 +106,6 @@ def tier_floors(
 def _servers_by_root(
     cloud: SimulatedCloud, servers: Iterable[PlacedServer]
 ) -> defaultdict[str, list[PlacedServer]]:
-    """Return the servers of each host, by the root provider."""
     by_root: defaultdict[str, list[PlacedServer]] = defaultdict(list)
     for server in servers:
         for root in {cloud.root_of(uuid) for uuid in server.allocations}:

@@ -5,7 +5,7 @@ a tier, which the version of cgroup on the host decides.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -111,9 +111,5 @@ def oversold_hosts(cloud: SoldCloud) -> list[OversoldHost]:
         for (host, name), sale in cloud.sales.items()
         if (tiered := with_shares.get(name, set()))
     ]
-    return _least_kept(hosts)
-
-
-def _least_kept(hosts: Sequence[OversoldHost]) -> list[OversoldHost]:
-    kept = sorted((host.kept(1), number) for number, host in enumerate(hosts))
-    return [hosts[number] for part, number in kept if part < 1]
+    below = [host for host in hosts if host.kept(1) < 1]
+    return sorted(below, key=lambda host: host.kept(1))

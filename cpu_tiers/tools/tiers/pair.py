@@ -109,7 +109,9 @@ def pair_faults(
             flavor.spec(MULTIPLIER),
             "no effect on this cloud: nova-scheduler requests no shares for a multiplier, and"
             " Nova's own driver gives the guest no weight",
-            _remedy_without_effect(flavor),
+            f"run cpu-tiers flavor pair --flavor {shlex.quote(flavor.name)} | sh, and resize the"
+            " servers of the flavor to another flavor with a pair; or give --config-file of your"
+            " nova-scheduler",
         )
     elif SHARES in specs and amount is None and expected and not query_vcpu_shares:
         faults.add(
@@ -138,15 +140,6 @@ def _remedy_without_amount(expected: int, step: Step | None) -> str:
         # Without the weigher, no nova-scheduler reads the option.
         remedy += ", or set [filter_scheduler] query_placement_for_vcpu_shares = true"
     return remedy
-
-
-def _remedy_without_effect(flavor: Flavor) -> str:
-    """Return the remedy for a flavor whose multiplier does nothing on its cloud."""
-    return (
-        f"run cpu-tiers flavor pair --flavor {shlex.quote(flavor.name)} | sh, and resize the"
-        " servers of the flavor to another flavor with a pair; or give --config-file of your"
-        " nova-scheduler"
-    )
 
 
 def _remedy_of_both(step: Step | None) -> str:

@@ -175,13 +175,11 @@ class InventorySync(_InventoryCommand):
         return list_changes(changes)
 
 
-def list_changes(
-    changes: Iterable[Change], otherwise: str = "Placement is up to date: nothing was changed."
-) -> tuple[tuple[str, ...], Iterable[object]]:
+def list_changes(changes: Iterable[Change]) -> tuple[tuple[str, ...], Iterable[object]]:
     """Return the columns, and a row for each change; or log their absence."""
     rows = [(change.provider, change.what, change.before, change.after) for change in changes]
     if not rows:
-        LOG.info("%s", otherwise)
+        LOG.info("Placement is up to date: nothing was changed.")
     return ("provider", "what", "before", "after"), rows
 
 

@@ -40,20 +40,14 @@ def check_weights(evidence: Evidence) -> Iterator[Finding]:
         due, cgroup = evidence.due_weight(domain), evidence.cgroup(domain)
         if due is None and not tiers and has_novas_old_default(domain):
             continue
+        deviations = [*_in_xml(domain, due)]
         if evidence.cgroups and cgroup:
             yield from _unusable(domain, due, evidence.cgroups, cgroup)
-        if deviations := _deviations(evidence, domain, due):
+            deviations += _in_kernel(domain, due, evidence.cgroups, cgroup)
+        if deviations:
             is_old = due is None and has_novas_old_default(domain)
             weight = evidence.host.default_weight if is_old else due
             yield Finding.of_guest(Kind.WEIGHT, domain, "; ".join(deviations), weight=weight)
-
-
-def _deviations(evidence: Evidence, domain: Domain, due: int | None) -> list[str]:
-    """Return where a guest has another weight than is due: in its XML, and in the kernel."""
-    deviations, cgroup = [*_in_xml(domain, due)], evidence.cgroup(domain)
-    if evidence.cgroups and cgroup:
-        deviations += _in_kernel(domain, due, evidence.cgroups, cgroup)
-    return deviations
 
 
 def _default(evidence: Evidence) -> str:
