@@ -82,19 +82,8 @@ def find_share_shortfalls(
     :param amounts: what each consumer holds of all providers of the host together.
     """
     lacking = [consumer for consumer, held in amounts.items() if lacks_shares(held)]
-    return missing_shares(amounts, find_owners(compute_node, lacking, amounts))
-
-
-def find_owners(
-    compute_node: ComputeNode, wanted: Collection[ConsumerId], consumers: Collection[ConsumerId]
-) -> dict[ConsumerId, Owner]:
-    """Return the owners of some consumers of a host.
-
-    A consumer unknown to Nova, or with a flavor unknown to Nova yet, is logged and left out.
-
-    :param consumers: all consumers that hold something of this host.
-    """
-    return owners_of(compute_node, find_consumer_records(compute_node, wanted, consumers), wanted)
+    records = find_consumer_records(compute_node, lacking, amounts)
+    return missing_shares(amounts, owners_of(compute_node, records, lacking))
 
 
 def owners_of(
@@ -102,7 +91,10 @@ def owners_of(
     records: Mapping[ConsumerId, ConsumerRecord],
     wanted: Collection[ConsumerId],
 ) -> dict[ConsumerId, Owner]:
-    """Return the owners of consumers from records that :func:`find_consumer_records` returned."""
+    """Return the owners of consumers from records that :func:`find_consumer_records` returned.
+
+    A consumer unknown to Nova, or with a flavor unknown to Nova yet, is logged and left out.
+    """
     owners: dict[ConsumerId, Owner] = {}
     for uuid in wanted:
         try:

@@ -34,7 +34,8 @@ from cpu_tiers.tools.frame.server_request import (
     without_root_disk,
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine, count_of, shortened, wrapped
-from cpu_tiers.tools.placement.room import count_more, read_room
+from cpu_tiers.tools.placement.candidates import CandidateSurvey
+from cpu_tiers.tools.placement.room import read_room
 from cpu_tiers.tools.room.count import CloudRoom
 from cpu_tiers.tools.room.server_queries import Request
 from cpu_tiers.tools.sold.sold import SoldPart
@@ -180,7 +181,8 @@ def tier_rooms(
     chosen = tier_flavors(cloud, conf, request_of(conf), tiers, sold=sold)
     states = cloud.service_states
     with cloud.placement() as client:
-        rooms = count_more(client, [each.queries for each in chosen], states)
+        survey = CandidateSurvey.of_servers(client, [each.queries for each in chosen], states)
+        rooms = [survey.room_of(each.queries) for each in chosen]
     tell_unknown_additions(conf, cloud)
     return [
         TierRoom(

@@ -71,10 +71,6 @@ class RootNames:
     name: str
     uuid: str | None = None
 
-    def is_named_by(self, entry: ProviderEntry) -> bool:
-        """Tell whether an entry names this host by its name or uuid, and not by $COMPUTE_NODE."""
-        return entry.key == (self.uuid if entry.is_uuid else self.name)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderFiles:
@@ -98,8 +94,11 @@ def effective_entry(files: ProviderFiles) -> ProviderEntry | None:
 
 
 def _named(files: ProviderFiles) -> list[ProviderEntry]:
-    """Return the entries that name the root provider of the host."""
-    return [entry for entry in files.entries if files.root.is_named_by(entry)]
+    """Return the entries that name the host by its name or uuid, and not by $COMPUTE_NODE."""
+    root = files.root
+    return [
+        each for each in files.entries if each.key == (root.uuid if each.is_uuid else root.name)
+    ]
 
 
 def traps(files: ProviderFiles) -> Iterator[Fault]:

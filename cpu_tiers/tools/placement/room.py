@@ -59,15 +59,5 @@ def _with_full_hosts(
     return room._replace(hosts=hosts, can_be_freed=can_be_freed)
 
 
-def count_more(
-    client: PlacementClient,
-    flavors: Sequence[Request],
-    states: ServiceStates = NOT_ASKED,
-) -> list[CloudRoom]:
-    """Return the result of :func:`read_room` with fewer requests, and only for hosts with room."""
-    survey = CandidateSurvey.of_servers(client, flavors, states)
-    return list(map(survey.room_of, flavors))
-
-
 def _limit(reason: HostReason) -> str:
     return ", ".join(named(*lack) for lack in reason.lacks.items()) or JUST_FREED

@@ -17,7 +17,6 @@ from cpu_tiers.tools.frame.host_files import read_root_names
 from cpu_tiers.tools.frame.provider_files import (
     COMPUTE_NODE,
     ProviderEntry,
-    ProviderFiles,
     is_elsewhere,
     is_made,
     place_faults,
@@ -50,8 +49,10 @@ def check_place(conf: cfg.ConfigOpts, tree: ProviderTree, file: str | None) -> s
     faults = [fault for entry in entries for fault in place_faults(others, entry)]
     faults += others.unreadable
     elsewhere = [is_elsewhere(others, entry) for entry in entries]
-    if not faults and all(elsewhere):
-        faults += _both(files, replaced, elsewhere[0])
+    is_there = any(entry.file == replaced for entry in files.entries)
+    if not faults and all(elsewhere) and replaced and is_there:
+        given = f"{elsewhere[0]} has the shares of the host, too"
+        faults.append(Fault(replaced, given, f"remove {replaced}"))
     if faults and target and not file:
         faults.append(_left_by_the_shell(target))
     if faults:
@@ -78,11 +79,6 @@ def _check_target(file: str) -> None:
         raise InvalidInput.of(
             file, "was not made by cpu-tiers", "name another file, which no other program writes"
         )
-
-
-def _both(files: ProviderFiles, replaced: str | None, other: str | None) -> Iterator[Fault]:
-    if replaced and any(entry.file == replaced for entry in files.entries):
-        yield Fault(replaced, f"{other} has the shares of the host, too", f"remove {replaced}")
 
 
 def _left_by_the_shell(target: str) -> Fault:
