@@ -29,9 +29,7 @@ def groups_of(request: utils.ResourceRequest, avoided: frozenset[str]) -> tuple[
     """
     groups = [to_group(group, suffix) for suffix, group in request._rg_by_id.items()]
     return tuple(
-        group._replace(
-            forbidden=group.forbidden.union(() if group.suffix else avoided),
-        )
+        group._replace(forbidden=group.forbidden.union(() if group.suffix else avoided))
         for group in groups
     )
 

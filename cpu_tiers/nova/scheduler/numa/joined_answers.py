@@ -56,8 +56,9 @@ def _join_answers(
     server = numa_request.server
     for request in (resources, *numa_request.fallbacks):
         # Nova alone would not need the answer of a fallback, so it is asked for once more.
-        attempts = 1 if request is resources else 2
-        answer = _ask(original, self, context, request, attempts)
+        attempts = range(1 if request is resources else 2)
+        answers = (_ask(original, self, context, request) for _ in attempts)
+        answer = next(filter(None, answers), None)
         if answer is None and not joined:
             return None
         if answer is None:
@@ -76,23 +77,9 @@ def _join_answers(
 
 
 def _ask(
-    original: Function,
-    client: ReportClient,
-    context: RequestContext,
-    resources: ResourceRequest,
-    attempts: int,
-) -> Any:
-    """Return the usable part of Placement's answer; ``None`` for a failed query, as Nova does."""
-    for _ in range(attempts):
-        answer = _ask_once(original, client, context, resources)
-        if answer is not None:
-            return answer
-    return None
-
-
-def _ask_once(
     original: Function, client: ReportClient, context: RequestContext, resources: ResourceRequest
 ) -> Any:
+    """Return the usable part of Placement's answer; ``None`` for a failed query, as Nova does."""
     try:
         answer = original(client, context, resources)
         # None is a failed connection (Nova's safe_connect), (None, None, None) a refusal. Nova
