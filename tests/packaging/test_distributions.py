@@ -149,7 +149,7 @@ def test_what_a_release_adds(tmp_path: Path) -> None:
         subprocess.run(command, cwd=tmp_path, check=True)
     components = json.loads((made / "cpu-tiers.cdx.json").read_text())
     assert components["metadata"]["component"] == {"name": "x", "version": "1.2.3"}
-    check = ["sha256sum", "--check", made / "SHA256SUMS"]
+    check = ["sha256sum", "--check", str(made / "SHA256SUMS")]
     ran = subprocess.run(check, cwd=dist, check=True, capture_output=True, text=True)
     assert ran.stdout == "x-1.2.3.tar.gz: OK\n"
 

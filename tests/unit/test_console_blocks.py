@@ -136,7 +136,10 @@ NOT_RUN = {
     ("docs/contributor/release.rst", "git tag"): "tests/packaging builds a clone with a tag.",
     ("docs/contributor/release.rst", "tox -e release"): TOX,
     ("docs/contributor/release.rst", "pypi-server"): "Done by hand, with a tag for trial.",
-    ("docs/contributor/release.rst", "pypi_attestations"): "A signature needs the identity of a CI.",
+    (
+        "docs/contributor/release.rst",
+        "pypi_attestations",
+    ): "A signature needs the identity of a CI.",
 }
 """Why no test follows a session word for word, by the page and a text of the session."""
 
