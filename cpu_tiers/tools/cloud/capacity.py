@@ -3,7 +3,7 @@
 import logging
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -170,15 +170,17 @@ def tier_rooms(
     conf: cfg.ConfigOpts,
     tiers: Sequence[Tier],
     sold: Iterable[SoldPart] = (),
+    change: Callable[[Flavor], Flavor] | None = None,
 ) -> list[TierRoom]:
     """Return how many more servers of each tier fit, as if the other tiers got no servers.
 
     :param sold: what the servers of the cloud have.
+    :param change: what becomes of each flavor, as of a server from a volume.
     :raises InvalidInput: the cloud has no flavors.
     :raises ComputeApiUnavailable: Nova does not answer.
     :raises PlacementError: Placement does not answer, or refuses.
     """
-    chosen = tier_flavors(cloud, conf, request_of(conf), tiers, sold=sold)
+    chosen = tier_flavors(cloud, conf, request_of(conf), tiers, sold=sold, change=change)
     states = cloud.service_states
     with cloud.placement() as client:
         survey = CandidateSurvey.of_servers(client, [each.queries for each in chosen], states)

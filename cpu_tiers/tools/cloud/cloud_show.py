@@ -12,6 +12,7 @@ from oslo_config import cfg
 from rich.console import Console
 
 from cpu_tiers.errors import CpuTiersError, FaultList, InvalidInput
+from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.cloud.audit_files import read_audit_file
 from cpu_tiers.tools.cloud.capacity import tier_rooms
 from cpu_tiers.tools.cloud.cloud_metrics import cloud_metrics
@@ -26,6 +27,7 @@ from cpu_tiers.tools.frame.notes_on_answers import tell_unknown_states
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
+from cpu_tiers.tools.frame.server_request import add_volume_argument, without_root_disk
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.frame.whole_cloud import read_providers, read_snapshot_of, with_places
 from cpu_tiers.tools.page.cloud_data import AuditedHost
@@ -179,6 +181,7 @@ class CloudShow(NovaConfCommand, ListCommand):
             action="store_true",
             help="show servers on the page with their names, for which Nova's API is asked",
         )
+        add_volume_argument(parser)
         add_tier_argument(parser)
         parser.add_argument(
             "--group-by",
@@ -211,7 +214,8 @@ class CloudShow(NovaConfCommand, ListCommand):
         groups = _groups_of(cloud.hosts, named, kind) if is_of_hosts else {}
         is_text = parsed_args.formatter == self.formatter_default and is_shown
         wants_rooms = is_text or parsed_args.html or parsed_args.prometheus is not None
-        rooms = self._rooms(conf, source, tiers, cloud.parts) if wants_rooms else []
+        change = without_root_disk if parsed_args.from_volume else None
+        rooms = self._rooms(conf, source, tiers, cloud.parts, change) if wants_rooms else []
         if parsed_args.html:
             names = {uuid: each.name for uuid, each in servers.items() if parsed_args.names}
             _write(parsed_args.html, cloud, given, names, rooms, groups)
@@ -260,13 +264,14 @@ class CloudShow(NovaConfCommand, ListCommand):
         cloud: CloudSource,
         tiers: Sequence[Tier],
         sold: Iterable[SoldPart],
+        change: Callable[[Flavor], Flavor] | None,
     ) -> list[TierRoom]:
         if self.wants_embedded:  # has no Nova beside it
             return []
         with ProgressLine("asking for the room of each tier"):
             try:
                 self.find_tiers(conf, cloud)
-                return tier_rooms(cloud, conf, tiers, sold)
+                return tier_rooms(cloud, conf, tiers, sold, change)
             except CpuTiersError as error:  # the rest of the answer is complete
                 LOG.warning("How many more servers of each tier fit is left out: %s", error)
                 return []

@@ -18,10 +18,10 @@ from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.formatting import DOCUMENTS, FormattedValue, ShowCommand, TextFormatter
 from cpu_tiers.tools.frame.notes_on_answers import unknown_additions
 from cpu_tiers.tools.frame.nova_conf_command import FOUND, NovaConfCommand
+from cpu_tiers.tools.frame.server_arguments import add_source_arguments
 from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     add_request_arguments,
-    add_source_arguments,
     queries_of,
     read_source,
     tell_number_of_nodes,

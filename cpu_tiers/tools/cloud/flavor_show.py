@@ -7,9 +7,10 @@ from typing import Any
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.guest.topology import dedicated_cpus, guest_topology, host_cpu_overhead
 from cpu_tiers.model.guest import GuestCell
+from cpu_tiers.tools.frame.documents import read_flavor, read_image
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.server_arguments import add_server_arguments, read_server
+from cpu_tiers.tools.frame.server_arguments import add_image_argument, add_source_arguments
 
 
 class FlavorShow(NovaConfCommand, ShowCommand):
@@ -22,7 +23,8 @@ class FlavorShow(NovaConfCommand, ShowCommand):
     takes_snapshot = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        add_server_arguments(parser)
+        add_source_arguments(parser, has_servers=False)
+        add_image_argument(parser)
         parser.add_argument(
             "--hosts",
             action="store_true",
@@ -30,12 +32,18 @@ class FlavorShow(NovaConfCommand, ShowCommand):
         )
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        server = read_server(parsed_args)
-        guest = guest_cpus(server.flavor, server.image)
+        is_asked = parsed_args.hosts or parsed_args.flavor
+        cloud = self.cloud_source(parsed_args, self.nova_conf()) if is_asked else None
+        if cloud and parsed_args.flavor:
+            flavor = cloud.flavors_named([parsed_args.flavor])[0]
+        else:
+            flavor = read_flavor(parsed_args.flavor_file)
+        image = read_image(parsed_args.image) if parsed_args.image else None
+        guest = guest_cpus(flavor, image)
         topology = guest_topology(guest)
         shown = {
-            "flavor": server.flavor.name,
-            "vcpus": server.flavor.vcpus,
+            "flavor": flavor.name,
+            "vcpus": flavor.vcpus,
             "cpu_policy": guest.policy,
             "cpu_thread_policy": guest.thread_policy,
             "emulator_threads_policy": guest.emulator_threads,
@@ -47,12 +55,11 @@ class FlavorShow(NovaConfCommand, ShowCommand):
                 [_cell(cell) for cell in topology.cells] if topology else [], _lines
             ),
         }
-        if parsed_args.hosts:
+        if cloud and parsed_args.hosts:
             # Imported here: without --hosts, no command needs a cloud in memory.
             from cpu_tiers.tools.cloud.sold_on_hosts import sold_on_hosts
 
-            cloud = self.cloud_source(parsed_args, self.nova_conf())
-            shown |= sold_on_hosts(cloud, server.flavor, guest.counts.shared)
+            shown |= sold_on_hosts(cloud, flavor, guest.counts.shared)
         return tuple(shown), tuple(shown.values())
 
 

@@ -9,9 +9,9 @@ from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
 from cpu_tiers.tools.frame.notes_on_answers import tell_left_out
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.server_arguments import add_source_arguments
 from cpu_tiers.tools.frame.server_request import (
     add_request_arguments,
-    add_source_arguments,
     as_in_spec,
     read_source,
     scheduler_options,

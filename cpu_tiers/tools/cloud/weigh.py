@@ -27,10 +27,10 @@ from cpu_tiers.tools.frame.notes_on_answers import (
     tell_unknown_states,
 )
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.server_arguments import add_source_arguments
 from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     add_request_arguments,
-    add_source_arguments,
     as_in_spec,
     queries_of,
     read_source,

@@ -25,6 +25,9 @@ COMPUTE_NODE = "$COMPUTE_NODE"
 MARK = 'Made by "cpu-tiers inventory show -f provider-yaml"'
 """A text in the first lines of each file that cpu-tiers has made."""
 
+SHOWN = "[!.]*.yaml"
+"""The files of the folder that nova-compute reads: its glob leaves hidden files out."""
+
 _MOST_BYTES = 2**20
 _MOST_DIGITS = 100
 
@@ -233,7 +236,7 @@ def read_provider_files(
     entries: list[ProviderEntry] = []
     made, unreadable = set[str](), list[Fault]()
     left_out = {os.path.realpath(path) for path in without}
-    for path in sorted(Path(folder).glob("*.yaml")):
+    for path in sorted(Path(folder).glob(SHOWN)):
         if os.path.realpath(path) in left_out:
             continue
         try:

@@ -17,14 +17,37 @@ if TYPE_CHECKING:
     from cpu_tiers.tools.frame.cloud_source import CloudSource
 
 
+def add_source_arguments(parser: ArgumentParser, *, has_servers: bool = True) -> None:
+    """Add the arguments for the flavor: a file, a flavor of the cloud, or a server's flavor."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "flavor_file",
+        nargs="?",
+        metavar="FLAVOR.json",
+        help="output of `openstack flavor show -f json`",
+    )
+    source.add_argument("--flavor", metavar="NAME", help="name or id of a flavor of the cloud")
+    if has_servers:
+        source.add_argument(
+            "--server",
+            metavar="NAME",
+            help="name or id of a server of the cloud: the request that would be made for it now",
+        )
+
+
+def add_image_argument(parser: ArgumentParser) -> None:
+    """Add the argument for the image of a server."""
+    parser.add_argument(
+        "--image", metavar="IMAGE.json", help="output of `openstack image show -f json`"
+    )
+
+
 def add_server_arguments(parser: ArgumentParser) -> None:
     """Add the arguments for the flavor and the image of a server."""
     parser.add_argument(
         "flavor", metavar="FLAVOR.json", help="output of `openstack flavor show -f json`"
     )
-    parser.add_argument(
-        "--image", metavar="IMAGE.json", help="output of `openstack image show -f json`"
-    )
+    add_image_argument(parser)
 
 
 def read_server(parsed_args: Namespace) -> ServerRequest:

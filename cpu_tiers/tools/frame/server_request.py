@@ -39,23 +39,6 @@ UNKNOWN_FLAVOR = Flavor(name="unknown", vcpus=1, memory_mb=1)
 """The flavor of a request whose flavor is not read yet."""
 
 
-def add_source_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments for the flavor: a file, a flavor of the cloud, or a server's flavor."""
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "flavor_file",
-        nargs="?",
-        metavar="FLAVOR.json",
-        help="output of `openstack flavor show -f json`",
-    )
-    source.add_argument("--flavor", metavar="NAME", help="name or id of a flavor of the cloud")
-    source.add_argument(
-        "--server",
-        metavar="NAME",
-        help="name or id of a server of the cloud: the request that would be made for it now",
-    )
-
-
 def add_request_arguments(parser: ArgumentParser, *, is_of_spec: bool = False) -> None:
     """Add the arguments that belong to the request of a server, without its flavor.
 
@@ -161,7 +144,7 @@ def server_of(parsed_args: Namespace, conf: cfg.ConfigOpts, cloud: CloudSource) 
 
 
 def read_source(parsed_args: Namespace, conf: cfg.ConfigOpts, cloud: CloudSource) -> ServerRequest:
-    """Return the server of :func:`server_of`, with the flavor of :func:`add_source_arguments`.
+    """Return the server of :func:`server_of`, with the flavor of ``add_source_arguments``.
 
     :raises InvalidInput: there is no such file, flavor or server; with every fault.
     :raises ComputeApiUnavailable: a service of the cloud does not answer.

@@ -159,7 +159,8 @@ class PlanCommand(NovaConfCommand, ShowCommand):
             new=self.new,
             has_servers=has_servers,
         )
-        choose(hosts, given.exclude, given.only)
+        if given.exclude or given.only:
+            choose(hosts, given.exclude, given.only)
         return hosts
 
     def new_flavor(self) -> Flavor | None:

@@ -9,7 +9,13 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids, is_file
 from cpu_tiers.tools.frame.documents import read_flavor
 from cpu_tiers.tools.frame.numbers import whole_number_from
-from cpu_tiers.tools.frame.server_request import add_aggregate_argument, queries_of, request_of
+from cpu_tiers.tools.frame.server_request import (
+    add_aggregate_argument,
+    add_volume_argument,
+    queries_of,
+    request_of,
+    without_root_disk,
+)
 from cpu_tiers.tools.plan.commands import PlanCommand
 from cpu_tiers.tools.plan.hosts import NO_REQUEST, with_traits
 from cpu_tiers.tools.plan.known_traits import KnownTraits
@@ -38,6 +44,7 @@ class PlanRoom(PlanCommand):
         )
         parser.add_argument("--moves", type=_number, metavar="K", help="plan at most K migrations")
         add_aggregate_argument(parser)
+        add_volume_argument(parser)
         super().add_arguments(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
@@ -64,6 +71,8 @@ class PlanRoom(PlanCommand):
     def new_flavor(self) -> Flavor:
         name = self.parsed_args.flavor
         self.flavor = read_flavor(name) if is_file(name) else self.source.flavors_named([name])[0]
+        if self.parsed_args.from_volume:
+            self.flavor = without_root_disk(self.flavor)
         return self.flavor
 
 

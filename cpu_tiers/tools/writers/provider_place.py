@@ -16,6 +16,7 @@ from cpu_tiers.placement.records import inventory_json
 from cpu_tiers.tools.frame.host_files import read_root_names
 from cpu_tiers.tools.frame.provider_files import (
     COMPUTE_NODE,
+    SHOWN,
     ProviderEntry,
     is_elsewhere,
     is_made,
@@ -106,7 +107,7 @@ def _file_of_stdout(folder: str) -> str | None:
     output = os.fstat(_STDOUT)
     if not stat.S_ISREG(output.st_mode):
         return None
-    for path in Path(folder).glob("*.yaml"):
+    for path in Path(folder).glob(SHOWN):
         if path.exists() and os.path.samestat(path.stat(), output):
             return str(path)
     return None

@@ -40,6 +40,17 @@ def test_a_cloud_without_servers(plan: Run) -> None:
         assert words.startswith("There is room for 4 servers of flavor small now")
 
 
+def test_room_for_a_server_from_a_volume(plan: Run) -> None:
+    """No host has a disk of 9,999 GiB, which only a server without a volume asks for."""
+    given: Any = cloud()
+    for flavor in given["flavors"]:
+        flavor["root_gb"] = 9_999
+    words = plan(given, "room", "small", status=3)
+    assert "no host could hold such a server" in " ".join(words.split())
+    words = plan(given, "room", "small", "--from-volume")
+    assert words.startswith("There is room for 2 servers of flavor small now")
+
+
 def test_room_on_the_hosts_of_an_aggregate(plan: Run) -> None:
     """The filter lets the new server go to cn1 only, and the servers may go to both hosts."""
     given: Any = cloud()

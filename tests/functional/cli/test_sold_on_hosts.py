@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.tools.cloud_model import CloudProvider
 from cpu_tiers.tools.cloud_model.snapshot import Snapshot
@@ -32,3 +33,16 @@ def test_what_a_server_is_sold(run: Command, flavor: Command, save: Command) -> 
     assert (kind["sold_cpus"], kind["promised_cpus"]) == pytest.approx((1 / 6, 1 / 6))
     text = "2 hosts with 1 shared CPU: sold 0.167 CPUs, kept when full 0.167"
     assert text in run(*arguments).stdout
+
+
+def test_a_flavor_of_the_cloud(run: Command, save: Command) -> None:
+    named = Flavor(name="two", vcpus=2, memory_mb=512, extra_specs={"hw:cpu_policy": "dedicated"})
+    given = Snapshot(providers=(), consumers={}, flavors=(named,)).to_json()
+    snapshot = save(given, "cloud.json")
+    arguments = ("flavor", "show", "--flavor", "two", "--snapshot", snapshot, "-f", "json")
+    shown = json.loads(run(*arguments).stdout)
+    assert (shown["flavor"], shown["dedicated_cpus"]) == ("two", "0-1")
+    assert "shares" not in shown  # no host is asked for
+    assert json.loads(run(*arguments, "--hosts").stdout)["hosts"] == []
+    faulty = run("flavor", "show", "--flavor", "three", "--snapshot", snapshot, status=1)
+    assert "three" in faulty.stderr

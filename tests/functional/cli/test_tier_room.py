@@ -17,6 +17,7 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.room.server_queries import DISABLED_TRAIT
 from tests.functional.conftest import CANNED
 from tests.functional.placement.providing import provide
+from tests.unit.cloud_model.clouds import provider
 
 Command = Callable[..., Any]
 FLAVORS = {
@@ -132,3 +133,15 @@ def test_bare_metal_has_a_row_of_its_own(run: Command, save: Command) -> None:
         ("no tier", "plain", 0),
         ("bare metal", "metal", 2),
     ]
+
+
+def test_servers_from_volumes_need_no_disk_of_a_host(run: Command, save: Command) -> None:
+    host = provider("a", None, VCPU=8, MEMORY_MB=9999, DISK_GB=50)
+    flavor = Flavor(name="plain", vcpus=2, memory_mb=512, root_gb=20)
+    snapshot = save(
+        Snapshot(providers=(host,), consumers={}, flavors=(flavor,)).to_json(), "cloud.json"
+    )
+    command = ("cloud", "show", "--snapshot", snapshot)
+    for options, more in (((), 2), (("--from-volume",), 4)):  # 50 // 20 and 8 // 2
+        lines = [" ".join(line.split()) for line in run(*command, *options).stdout.splitlines()]
+        assert f"no tier plain {more}" in lines

@@ -146,6 +146,15 @@ def test_a_file_that_no_parser_should_read_is_named(
     assert reason in fault.given
 
 
+def test_hidden_files_are_not_read(tmp_path: Path) -> None:
+    """Nova: glob.glob, which leaves out names that begin with a point."""
+    (tmp_path / ".ours.yaml").write_text("no mapping")
+    (tmp_path / "ours.yaml.bak").write_text("no mapping")
+    assert read_provider_files(str(tmp_path), ROOT) == ProviderFiles(
+        folder=str(tmp_path), root=ROOT, entries=(), made=frozenset()
+    )
+
+
 def test_a_file_may_have_aliases(tmp_path: Path) -> None:
     shares = "&s {CUSTOM_VCPU_SHARES: &i {total: 800, allocation_ratio: 2.0}}"
     other = "{identification: {name: b}, inventories: {additional: [*s, {CUSTOM_A: {<<: *i}}]}}"

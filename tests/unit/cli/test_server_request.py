@@ -9,10 +9,10 @@ from oslo_config import cfg
 
 from cpu_tiers.conf.read import read_config
 from cpu_tiers.tools.frame.cloud_source import CloudSource
+from cpu_tiers.tools.frame.server_arguments import add_source_arguments
 from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     add_request_arguments,
-    add_source_arguments,
     queries_of,
     read_source,
 )
