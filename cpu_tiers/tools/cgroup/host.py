@@ -228,15 +228,17 @@ def measure(cgroups: HostCgroups, interval: float, files: Files | None = None) -
     :raises InvalidInput: this machine has no cgroups.
     """
     files = files or Files()
-    load, before = read_load(files), processes.read_cpu_times(files, cgroups.guests)
+    load, asleep = read_load(files), processes.read_sleeps(files, cgroups.guests)
+    before = processes.read_cpu_times(files, cgroups.guests)
     throttled = _throttled(files, cgroups)
     start = time.monotonic()
     time.sleep(interval)
     after, seconds = processes.read_cpu_times(files, cgroups.guests), time.monotonic() - start
-    late = _throttled(files, cgroups)
+    late, asleep_later = _throttled(files, cgroups), processes.read_sleeps(files, cgroups.guests)
     stopped = {uuid for uuid, guest in cgroups.guests.items() if guest.stopped}
+    spent = {uuid: t for uuid, t in between(before, after).items() if uuid not in stopped}
     return Measurement(
-        spent={uuid: t for uuid, t in between(before, after).items() if uuid not in stopped},
+        spent=processes.with_open_waits(spent, seconds, asleep, asleep_later),
         load=load_between(files, load, time.monotonic() - start),
         seconds=seconds,
         faults=tuple(files.faults),

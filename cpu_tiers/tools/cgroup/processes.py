@@ -254,3 +254,47 @@ def _times(files: Files, guest: GuestCgroup) -> Iterator[CpuTime]:
         line = files.read(f"/proc/{guest.pid}/task/{vcpu.thread}/schedstat")
         ran, waited, runs = line.split()[:3]
         yield CpuTime(ran=int(ran) / 1e9, waited=int(waited) / 1e9, runs=int(runs))
+
+
+Sleeps = Mapping[str, tuple[int | None, ...]]
+"""How many times each vCPU began to sleep, ``None`` while it does, by the uuid of the domain."""
+
+
+def read_sleeps(files: Files, guests: Mapping[str, GuestCgroup]) -> Sleeps:
+    """Return how many times each vCPU has begun to sleep. A guest that has ended is left out.
+
+    :param guests: by the uuid of the domain.
+
+    Source: the fields ``State`` and ``voluntary_ctxt_switches`` of proc_pid_status(5).
+    """
+    sleeps = {}
+    for uuid, guest in guests.items():
+        with files.noted(f"/proc/{guest.pid}"):
+            sleeps[uuid] = tuple(_sleeps(files, guest))
+    return sleeps
+
+
+def _sleeps(files: Files, guest: GuestCgroup) -> Iterator[int | None]:
+    for vcpu in guest.vcpus:
+        text = files.read(f"/proc/{guest.pid}/task/{vcpu.thread}/status")
+        can_run = status_field(text, "State").startswith("R")
+        yield int(status_field(text, "voluntary_ctxt_switches")) if can_run else None
+
+
+def with_open_waits(spent: CpuTimes, seconds: float, before: Sleeps, after: Sleeps) -> CpuTimes:
+    """Return the CPU times of an interval; a vCPU that got nothing and did not sleep waited.
+
+    The kernel counts a wait at its end, so a vCPU that gets no CPU time at all seems to sleep.
+
+    :param before, after: read before and after the CPU times.
+    """
+    changed = dict(spent)
+    for uuid in spent.keys() & before.keys() & after.keys():
+        ends = zip(spent[uuid], before[uuid], after[uuid], strict=True)
+        changed[uuid] = tuple(
+            time._replace(waited=seconds)
+            if not time.ran and early is not None and early == late
+            else time
+            for time, early, late in ends
+        )
+    return changed

@@ -101,7 +101,8 @@ class Layout:
         for vcpu, policy in enumerate(policies):
             thread, name = pid + 1 + vcpu, f"CPU {vcpu}/KVM"
             self._thread(pid, thread, name, policy, f"{threads}/vcpu{vcpu}")
-            status = f"Name:\t{name}\nCpus_allowed_list:\t0-1\n"
+            status = f"Name:\t{name}\nState:\tS (sleeping)\nCpus_allowed_list:\t0-1\n"
+            status += "voluntary_ctxt_switches:\t1\n"
             self.write(f"proc/{pid}/task/{thread}/status", status)
         return self.weight(path, weight)
 

@@ -9,6 +9,7 @@ devices to the servers that request devices.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import contextlib
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,7 +47,7 @@ def _order(
     right as soon as a former server of the request has taken the near device.
     """
     before: list[tuple[Any, list[Candidate]]] = []
-    requests_devices = _requests_devices(spec_obj)
+    requests_devices = functools.cache(functools.partial(_requests_devices, spec_obj))
 
     def prepared(host: HostState) -> Any:
         candidates = getattr(host, "allocation_candidates", [])
@@ -54,7 +55,7 @@ def _order(
         if not index and has_nodes(next(iter(candidates), None)):
             with _novas_order_after_failure(spec_obj):
                 put_best_first(host, spec_obj)
-        if requests_devices:
+        if requests_devices():
             _give_back(host, spec_obj)
             before.append((host, getattr(host, "allocation_candidates", [])))
         return host
