@@ -1,13 +1,12 @@
 """Runs pytest in several processes that share the test classes out among them.
 
 ``python tests/in_processes.py ARGUMENTS OF PYTEST`` is for tests/nova: eventlet,
-with which Nova patches threads, makes the workers of pytest-xdist hang. A process
-collects all tests, which imports Nova, and forks the others. Each takes the next class
-that no other process has taken, so all end at about the same time. There are two
-processes more than CPUs: a process waits for half of its time. The first process prints
-as it runs, and the output of the others follows. The exit status is that of a process
-that failed; 5 (no tests) of a process is no failure. A test in which a process ends, such
-as by ``os._exit``, is named.
+with which Nova patches threads, makes the workers of pytest-xdist hang. Each process
+collects all tests, and takes the next class that no other process has taken, so
+all end at about the same time. There are two processes more than CPUs: a process
+waits for half of its time. The first process prints as it runs, and the output of
+the others follows. The exit status is that of a process that failed; 5 (no tests) of a
+process is no failure. A test in which a process ends, such as by ``os._exit``, is named.
 """
 
 import os
@@ -15,9 +14,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -43,7 +42,7 @@ def take(session: pytest.Session, folder: Path) -> Iterator[pytest.Item]:
 
 
 def run_taken(session: pytest.Session) -> bool | None:
-    """Fork the processes, which run what they take; leave it to pytest if it runs alone.
+    """Run what this process takes; leave it to pytest where there is a single process.
 
     A test is told which one comes next, so that pytest knows what to tear down:
     the next class is taken before the last test of a class runs.
@@ -51,7 +50,6 @@ def run_taken(session: pytest.Session) -> bool | None:
     if FOLDER not in os.environ or session.config.option.collectonly:
         return None
     folder = Path(os.environ[FOLDER])
-    _fork_all(session.config, folder)
     running = folder / f"{RUNNING}{os.getpid()}"
     items = take(session, folder)
     item = next(items, None)
@@ -70,54 +68,33 @@ def run_taken(session: pytest.Session) -> bool | None:
     return True
 
 
-def _fork_all(config: pytest.Config, folder: Path) -> None:
-    """Return in each new process; this one waits for all, and ends with their status."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    processes: list[tuple[int, Any]] = []
-    for number in range(PROCESSES):
-        output: Any = tempfile.TemporaryFile() if number else None  # noqa: SIM115  # to the end
-        process = os.fork()
-        if not process:
-            _prepare(config, output)
-            return
-        processes.append((process, output))
-    codes = set()
-    for process, output in processes:
-        # eventlet has replaced ``os.waitpid`` by one that looks a hundred times a second.
-        end: Any = os.waitid(os.P_PID, process, os.WEXITED)
-        codes.add(end.si_status if end.si_code == os.CLD_EXITED else 128 + end.si_status)
-        if output:
-            output.seek(0)
-            sys.stdout.buffer.write(output.read())
-    for file in folder.glob(f"{RUNNING}*"):
-        codes.add(int(pytest.ExitCode.INTERNAL_ERROR))
-        sys.stdout.write(f"\nA process ended in {file.read_text()}\n")
-    sys.stdout.flush()
-    failures = codes - {0, int(pytest.ExitCode.NO_TESTS_COLLECTED)}
-    os._exit(max(failures or {min(codes)}))
-
-
-def _prepare(config: pytest.Config, output: Any) -> None:
-    """Let a new process capture in files of its own and, where given, print to a file."""
-    capture: Any = config.pluginmanager.get_plugin("capturemanager")
-    capture.stop_global_capturing()
-    if output:
-        for descriptor in (1, 2):
-            os.dup2(output.fileno(), descriptor)
-        if config.pluginmanager.has_plugin("lfplugin"):  # the first process saves what failed
-            config.pluginmanager.unregister(name="lfplugin")
-    capture.start_global_capturing()
-    capture.suspend_global_capture()
-
-
 def main(arguments: list[str]) -> int:
     """Run all processes; return the exit status."""
     pytest_program = Path(sys.executable).with_name("pytest")
-    with tempfile.TemporaryDirectory() as folder:
+    command = [str(pytest_program), *arguments]
+    with ExitStack() as cleanup:
+        folder = cleanup.enter_context(tempfile.TemporaryDirectory())
         environment = {**os.environ, FOLDER: folder}
-        done = subprocess.run([pytest_program, *arguments], env=environment, check=False)
-    return done.returncode
+        others = []
+        for _ in range(PROCESSES - 1):
+            output = cleanup.enter_context(tempfile.TemporaryFile())
+            process = subprocess.Popen(
+                [*command, "-p", "no:cacheprovider"],
+                env=environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+            others.append((process, output))
+        codes = {subprocess.run(command, env=environment, check=False).returncode}
+        for process, output in others:
+            codes.add(process.wait())
+            output.seek(0)
+            sys.stdout.buffer.write(output.read())
+        for file in Path(folder).glob(f"{RUNNING}*"):
+            codes.add(int(pytest.ExitCode.INTERNAL_ERROR))
+            sys.stdout.write(f"\nA process ended in {file.read_text()}\n")
+    failures = codes - {0, int(pytest.ExitCode.NO_TESTS_COLLECTED)}
+    return max(failures or {min(codes)})
 
 
 if __name__ == "__main__":
