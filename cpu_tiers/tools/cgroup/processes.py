@@ -257,7 +257,8 @@ def _times(files: Files, guest: GuestCgroup) -> Iterator[CpuTime]:
 
 
 Sleeps = Mapping[str, tuple[int | None, ...]]
-"""How many times each vCPU began to sleep, ``None`` while it does, by the uuid of the domain."""
+"""How many times each vCPU began to sleep, by the uuid of the domain; ``None`` for a vCPU that
+sleeps now."""
 
 
 def read_sleeps(files: Files, guests: Mapping[str, GuestCgroup]) -> Sleeps:

@@ -32,10 +32,11 @@ class FlavorShow(NovaConfCommand, ShowCommand):
         )
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        is_asked = parsed_args.hosts or parsed_args.flavor
+        name = parsed_args.flavor
+        is_asked = parsed_args.hosts or name is not None
         cloud = self.cloud_source(parsed_args, self.nova_conf()) if is_asked else None
-        if cloud and parsed_args.flavor:
-            flavor = cloud.flavors_named([parsed_args.flavor])[0]
+        if cloud and name is not None:
+            flavor = cloud.flavors_named([name])[0]
         else:
             flavor = read_flavor(parsed_args.flavor_file)
         image = read_image(parsed_args.image) if parsed_args.image else None

@@ -150,9 +150,9 @@ def read_source(parsed_args: Namespace, conf: cfg.ConfigOpts, cloud: CloudSource
     :raises ComputeApiUnavailable: a service of the cloud does not answer.
     """
     server = server_of(parsed_args, conf, cloud)
-    if parsed_args.server:
+    if parsed_args.server is not None:
         server = find_server(cloud.services(), parsed_args.server, server)
-    elif parsed_args.flavor:
+    elif parsed_args.flavor is not None:
         server = server._replace(flavor=cloud.flavors_named([parsed_args.flavor])[0])
     else:
         server = server._replace(flavor=read_flavor(parsed_args.flavor_file))

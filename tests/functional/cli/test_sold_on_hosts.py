@@ -44,5 +44,7 @@ def test_a_flavor_of_the_cloud(run: Command, save: Command) -> None:
     assert (shown["flavor"], shown["dedicated_cpus"]) == ("two", "0-1")
     assert "shares" not in shown  # no host is asked for
     assert json.loads(run(*arguments, "--hosts").stdout)["hosts"] == []
-    faulty = run("flavor", "show", "--flavor", "three", "--snapshot", snapshot, status=1)
-    assert "three" in faulty.stderr
+    for command in (("flavor", "show"), ("explain",)):
+        for name in ("three", ""):
+            asked = (*command, f"--flavor={name}", "--snapshot", snapshot)
+            assert f"--flavor {name}: not a flavor of the snapshot" in run(*asked, status=1).stderr
